@@ -1,5 +1,5 @@
 import { AggregatorError } from '../aggregation/aggregator-error.ts';
-import type { Aggregator } from '../aggregation/request/aggregate.ts';
+import type { Aggregator } from '../aggregation/stages/aggregator.ts';
 import { type Clock, nextTurn, type Random, repeat } from '../lib/concurrency/clock.ts';
 import { ApiError } from '../pchain/rpc/api-error.ts';
 import type { Logger } from '../telemetry/logger.ts';

@@ -1,4 +1,4 @@
-import { teleporterDestination } from '../aggregation/destinations/message-destination.ts';
+import { teleporterDestination } from '../aggregation/signers/message-destination.ts';
 import type { LoggedMessage } from '../pchain/codec/evm-block.ts';
 import type { BlockchainID } from '../warp/ids.ts';
 import type { EmittedMessage } from './feed-message.ts';

@@ -1,5 +1,5 @@
 import { AggregatorError } from '../aggregation/aggregator-error.ts';
-import type { Aggregator } from '../aggregation/request/aggregate.ts';
+import type { Aggregator } from '../aggregation/stages/aggregator.ts';
 import { backoffMs } from '../lib/concurrency/backoff.ts';
 import { type Clock, sleep } from '../lib/concurrency/clock.ts';
 import { createWakeUp } from '../lib/concurrency/wake-up.ts';

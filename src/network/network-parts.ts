@@ -1,11 +1,11 @@
 import { createPenalties } from '../aggregation/admission/penalties.ts';
 import type { AggregationLimits } from '../aggregation/aggregation-limits.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
-import { createDestinations } from '../aggregation/destinations/destination-facts.ts';
-import { createDestinationViews } from '../aggregation/destinations/destination-views.ts';
-import { createAggregator } from '../aggregation/request/aggregate.ts';
-import { createMessageVerifier } from '../aggregation/request/message-verifier.ts';
-import { createSigningResolver } from '../aggregation/request/signing-resolver.ts';
+import { createDestinations } from '../aggregation/signers/destination-facts.ts';
+import { createDestinationViews } from '../aggregation/signers/destination-views.ts';
+import { createMessageVerifier } from '../aggregation/signers/message-verifier.ts';
+import { createSigningResolver } from '../aggregation/signers/signing-resolver.ts';
+import { createAggregator } from '../aggregation/stages/aggregator.ts';
 import { createSubnetPolicy, type SubnetPolicy } from '../aggregation/subnet-policy.ts';
 import { createSubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import { createUptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
@@ -233,7 +233,6 @@ function openNetworkParts(
   const aggregator = createAggregator({
     ...learnt,
     resolver,
-    directory,
     clock,
     l1Messages,
     source: connections,

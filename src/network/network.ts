@@ -1,6 +1,6 @@
-import type { DestinationViews } from '../aggregation/destinations/destination-views.ts';
-import type { Aggregator } from '../aggregation/request/aggregate.ts';
-import type { MessageVerifier } from '../aggregation/request/message-verifier.ts';
+import type { DestinationViews } from '../aggregation/signers/destination-views.ts';
+import type { MessageVerifier } from '../aggregation/signers/message-verifier.ts';
+import type { Aggregator } from '../aggregation/stages/aggregator.ts';
 import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';

@@ -179,6 +179,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/pchain/rpc/validators-at.ts', ['test/integration/pchain/validators-at.test.ts'], {
     'the proposed height is not read again after its set': ['if (after.result === height) return set;', 'return set;'],
+    'a height is not asked for again after an error of any text': [
+      'if (isAboutHeight(refused.rejection.message)) endpoint',
+      'endpoint',
+    ],
     'the set of another height is given': ['if (before.result !== height) return', 'if (before.result < 0n) return'],
   }),
   ...bugsOf('src/pchain/rpc/node-api.ts', ['test/integration/pchain/node-api.test.ts'], {
@@ -233,7 +237,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/subnet-policy.ts', REQUEST, {
     'every subnet is allowed': ['if (isAllowed(subnetID)) return;', 'if (allowed !== undefined) return;'],
   }),
-  ...bugsOf('src/aggregation/request/negative-cache.ts', REQUEST, {
+  ...bugsOf('src/aggregation/results/negative-cache.ts', REQUEST, {
     'a failure stays cached after its time': ['nowMs >= failure.untilMs', 'nowMs < 0'],
     'a connected validator does not end a cached failure': ["code !== 'not_connected' |", "code === 'not_connected' |"],
   }),
@@ -271,9 +275,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/request/result-key.ts', ['test/unit/aggregation/request'], {
     'the result key ignores the buffer': ['|${quorumNum}|${quorumBuffer}|', '|${quorumNum}|'],
     'equal requests are found without their justification': ['signatureKey(subject);', 'subject.message.id;'],
+  }),
+  ...bugsOf('src/aggregation/signers/signing-question.ts', ['test/unit/aggregation/request'], {
     'requests for different destinations share a lookup': [
-      'pChainHeight, destinationChainID, followsTeleporter];',
-      'pChainHeight, followsTeleporter];',
+      'pChainHeight, chainID, isRequired]',
+      'pChainHeight, isRequired]',
     ],
   }),
   ...bugsOf('src/aggregation/collection/validator-queries.ts', COLLECTION, {
@@ -298,39 +304,49 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'const PROBES = 20;',
     ],
   }),
-  ...bugsOf('src/aggregation/collection/collection-callers.ts', ['test/unit/aggregation/wait.test.ts'], {
+  ...bugsOf('src/aggregation/stages/share.ts', ['test/unit/aggregation/wait.test.ts'], {
     'a request without a wait is held by one that waits': [
-      '|| ownMs === lastMs) continue;',
-      '|| ownMs <= lastMs) continue;',
+      'at(this.#limits.repeatForMs, () => collection.notYet()),',
+      '',
     ],
   }),
-  ...bugsOf('src/aggregation/collection/collect-signatures.ts', ['test/unit/aggregation'], {
+  ...bugsOf('src/aggregation/collection/collection.ts', ['test/unit/aggregation'], {
     'the time in the queue for a permit counts as time of repetitions': [
-      'queuedMs += clock.monotonicMs() - nowMs;',
-      'queuedMs += 0;',
+      'if (this.#isAwaitingExecution) this.#settle(',
+      'this.#settle(',
     ],
   }),
-  ...bugsOf('src/aggregation/request/transaction-wait.ts', ['test/unit/aggregation/wait.test.ts'], {
-    'each request that waits looks its transaction up for itself': [
-      'lookups.run(subjectKey(subject), look',
-      'lookups.run(subjectKey(subject) + Math.random(), look',
-    ],
-    'a request waits for what cannot pass': ['&& error.retryAfterMs !== undefined', ''],
-  }),
-  ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/wait.test.ts'], {
+  ...bugsOf(
+    'src/aggregation/stages/find.ts',
+    ['test/unit/aggregation/wait.test.ts', 'test/unit/aggregation/stages/find.test.ts'],
+    {
+      'each lookup of a wait has no permit': ['using _permit = await permits.acquire({ key: client }, flight);', ''],
+      'each request that waits looks its transaction up for itself': [
+        'waits.run(subjectKey(subject), look',
+        'waits.run(subjectKey(subject) + Math.random(), look',
+      ],
+      'a request waits for what cannot pass': ['&& error.retryAfterMs !== undefined', ''],
+    },
+  ),
+  ...bugsOf('src/aggregation/stages/remembered.ts', ['test/unit/aggregation/wait.test.ts'], {
     'a recent failure ends a wait': ['(clock.monotonicMs() < wait.untilMs && isPassing(failure))', 'false'],
   }),
-  ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/request'], {
-    'a replica that takes over has the whole time again': ['.requestTimeoutMs - spentMs)', '.requestTimeoutMs)'],
-    'a replica waits for another one all the time that its request has': ['WAITING_SHARE = 0.75', 'WAITING_SHARE = 1'],
+  ...bugsOf('src/aggregation/stages/share.ts', ['test/unit/aggregation/request', 'test/unit/aggregation/stages'], {
+    'a caller has more time than its own, as after a wait for another replica': [
+      'inMs + durationMs',
+      'inMs + 2 * durationMs',
+    ],
   }),
-  ...bugsOf('src/aggregation/request/signers-at-height.ts', REQUEST, {
+  ...bugsOf('src/aggregation/stages/replicate.ts', ['test/unit/aggregation/request'], {
+    'a replica waits for another one all the time that its request has': ['OWN_SHARE = 0.25', 'OWN_SHARE = 0'],
+  }),
+  ...bugsOf('src/aggregation/signers/signers-at-height.ts', REQUEST, {
     "a destination's epoch is used only where it is required": [
       'const reading = destination && (await',
       'const reading = destination?.isRequired && (await',
     ],
   }),
-  ...bugsOf('src/aggregation/destinations/signing-rule.ts', ['test/unit/aggregation/destinations'], {
+  ...bugsOf('src/aggregation/signers/signing-rule.ts', ['test/unit/aggregation/signers'], {
     'a message of the P-Chain follows requirePrimaryNetworkSigners': [
       "if (sourceChainID === P_CHAIN_ID) return { rule: 'destination_subnet', signingSubnetID: subnetID };",
       '',
@@ -340,7 +356,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "if (warp.kind === 'unreadable') return { rule: 'destination_subnet', signingSubnetID: subnetID };",
     ],
   }),
-  ...bugsOf('src/aggregation/destinations/delivery-warnings.ts', ['test/unit/aggregation/destinations'], {
+  ...bugsOf('src/aggregation/signers/delivery-warnings.ts', ['test/unit/aggregation/signers'], {
+    'equal heights are compared by their sets, one of which may not be read': [
+      'epoch === undefined || epoch.pChainHeight === pChainHeight',
+      'epoch === undefined',
+    ],
     'another set at the epoch is not noticed': ['=== warpSetHash(warpSet)) return', '!== undefined) return'],
   }),
   ...bugsOf('src/pchain/state/transaction-reader.ts', ['test/unit/pchain/state'], {
@@ -352,7 +372,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/pchain/state/validator-funds.ts', ['test/unit/pchain/state'], {
     'an L1 validator with too low a balance is a signer like the others': ['= 2_048n', '= 2_047n'],
   }),
-  ...bugsOf('src/aggregation/request/message-verifier.ts', ['test/unit/aggregation/request'], {
+  ...bugsOf('src/aggregation/signers/message-verifier.ts', ['test/unit/aggregation/signers'], {
     'a verification of an unknown chain is free': ['() : penalties.lookUp(client, resolve)', '() : resolve()'],
   }),
   ...bugsOf('src/aggregation/subnets/subnet-views.ts', ['test/unit/aggregation/subnets'], {
@@ -370,10 +390,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "NOT_FOUND.has(code) || field === 'transaction'",
     ],
   }),
-  ...bugsOf('src/aggregation/request/aggregate.ts', ['test/unit/aggregation/admission'], {
+  ...bugsOf('src/aggregation/admission/lookups.ts', ['test/unit/aggregation/admission'], {
     'an aggregation for an unknown chain is free': [
-      'namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)',
-      'admitAndFind(flight)',
+      'request.mayFindNothing ? await penalties.lookUp(request.client, work) : await work()',
+      'await work()',
     ],
   }),
   ...bugsOf('src/http/request/request-headers.ts', HEADERS, {
@@ -656,37 +676,24 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'the first block is not read': ['Math.max(0, first - 1)', 'Math.max(0, first)'],
     'long gaps are read block by block': ['gap > RANGE_GAP && ', 'gap > 1_000 * RANGE_GAP && '],
   }),
-  ...bugsOf('src/feed/message-selector.ts', FEED, {
+  ...bugsOf('src/feed/message-store.ts', FEED, {
     'a cursor returns its message again': ['(block_number, log_index) > (?, ?)', '(block_number, log_index) >= (?, ?)'],
     'a cursor skips the rest of its block': [
       '(block_number, log_index) > (?, ?)',
       'block_number > ? AND ? IS NOT NULL',
     ],
-  }),
-  ...bugsOf('src/feed/message-store.ts', FEED, {
     'the checkpoint is stored before the messages': [
-      '        for (const message of messages) insertNew(message);\n        const { blockHash, blockTimeMs } = checkpoint;\n',
-      '        const { blockHash, blockTimeMs } = checkpoint;\n        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);\n' +
-        "        database.exec('COMMIT; BEGIN');\n        for (const message of messages) insertNew(message);\n",
+      '        for (const message of messages) insertNew(message);\n        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n',
+      "        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n        database.exec('COMMIT; BEGIN');\n" +
+        '        for (const message of messages) insertNew(message);\n',
     ],
     'blocks may be skipped': ['firstBlock === blockNumber + 1 &&', 'firstBlock > blockNumber &&'],
     'a signed message becomes failed': [" || row['status'] === 'signed'", ''],
     'the oldest position stays when messages are removed': [
-      'statements.setStoredAfter.run(position.blockNumber, position.logIndex, chainID);\n  }',
-      '}',
-    ],
-    'a reader does not learn that changes were removed': [
-      "if (change > Number(chain['removed_change'])) statements.setRemovedChange.run(change, chainID);",
+      'raiseStoredAfter(requireChain(chainID as BlockchainID), { blockNumber, logIndex });',
       '',
     ],
-    'equal reads share what was read before a write': ['recentChanges.clear();', ''],
-    'a status changes without a number': ['if (isChange) lastChange += 1;', ''],
-    'a copy of the file goes on with the numbers of the other': [
-      'change <= (openings[index + 1]?.afterChange ?? lastChange)',
-      'change <= lastChange',
-    ],
-    'a failed message counts as settled at once': ["before('first_failed')", 'Infinity'],
-    'a file of the version before is not read': ['migrations: {', 'migrations: {}, earlier: {'],
+    'equal reads share what was read before a write': ['recent.forget();', ''],
     'changes are not reported': ['for (const listener of listeners) listener(change);', 'void change;'],
   }),
   ...bugsOf('src/feed/chain-watcher.ts', FEED, {
@@ -728,10 +735,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'secondsUntilLow(balance, price)',
     ],
   }),
-  ...bugsOf('src/aggregation/collection/collect-signatures.ts', COLLECTION, {
+  ...bugsOf('src/aggregation/collection/collection.ts', COLLECTION, {
     'a message that too few validators sign costs its client points': [
-      'if (tally.signedWeight === 0n && !isShed)',
-      'if (tally.signedWeight < tally.neededWeight && !isShed)',
+      'this.#work.tally.signedWeight === 0n && !this.#isShed',
+      'this.#work.tally.signedWeight < this.#work.tally.neededWeight && !this.#isShed',
     ],
     'validators without a connection are waited for the shorter time': [
       'Math.max(trackedSinceMs + limits',
@@ -744,15 +751,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/store/redis/shared-records.ts', ['test/unit/store/redis'], {
     'a page of records has one more than is allowed': ['start + PAGE - 1', 'start + PAGE'],
   }),
-  ...bugsOf('src/aggregation/request/signers-at-height.ts', ['test/unit/aggregation/aggregate-heights.test.ts'], {
+  ...bugsOf('src/aggregation/signers/signers-at-height.ts', ['test/unit/aggregation/aggregate-heights.test.ts'], {
     'a validator is avoided for the balance of one of its nodes': [
       'validator.nodeIDs.every((nodeID) => nodeIDs.has',
       'validator.nodeIDs.some((nodeID) => nodeIDs.has',
     ],
   }),
-  ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/request'], {
+  ...bugsOf('src/aggregation/admission/running-jobs.ts', ['test/unit/aggregation/request'], {
     'the end of a collection that all have left hides the next one': [
-      'if (this.#running.get(key) === collection) this.#running.delete(key);',
+      'if (this.#running.get(key) === job) this.#running.delete(key);',
       'this.#running.delete(key);',
     ],
   }),
@@ -794,10 +801,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/aggregation/collection/query-plan.ts', COLLECTION, {
-    'an avoided validator that refused hides what the others may sign': [
-      'collection.possibleOfAvoided(isRepeating)',
-      'collection.possibleOfAvoided(true)',
-    ],
+    'an avoided validator hides what the others may sign': ['collection.possibleOfAvoided()', '0n'],
   }),
   ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
     'the body of an error is read to its end': ['    if (part.length < chunk.length) break;\n', ''],
@@ -862,29 +866,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       '      return reply.status(isReady ? 200 : 503).send({',
     ],
   }),
-  ...bugsOf('src/api/feed/feed-reader.ts', ['test/unit/api/feed'], {
-    'a message that stays pending is never sent': ['yield* this.#readDelayed(nowMs);', ''],
-    'a reader of another store begins where its messages may change': [
-      'settled: follows ? later(settled, earlier(to, settledInStore)) : settled,',
-      'settled: later(settled, to),',
-    ],
-    'the chains that a store does not have are forgotten': [
-      'this.#chains = new Map(cursor.chains);',
-      'this.#chains = new Map([...cursor.chains].filter(([key]) => this.chains.some(({ chainID }) => chainKeyOf(chainID) === key)));',
-    ],
-    'a position skips the next block': ['read: later(read, to),', 'read: later(read, endOfBlock(to.blockNumber + 1)),'],
-    'a reader that is behind removed changes goes on': ['this.#change < removedChange', 'false'],
-  }),
-  ...bugsOf('src/api/feed/cursor.ts', ['test/unit/api/feed'], {
-    'a cursor may have positions beyond those of blocks': ['|| logIndex > LAST_LOG_INDEX', ''],
-  }),
-  ...bugsOf('src/api/feed/read-page.ts', ['test/unit/api/feed'], {
-    'a page has no bound of bytes': [' || bytes >= MAX_BYTES', ''],
-  }),
   ...bugsOf('src/api/feed/feed-stream.ts', ['test/unit/api/feed'], {
     'a stream that ended listens to the store': [
-      "signal.addEventListener(\n      'abort',\n      store.onChange(() => this.#stream.wake()),\n    );",
-      'store.onChange(() => this.#stream.wake());',
+      "signal.addEventListener(\n      'abort',\n      store.onChange((change) => this.#note(change)),\n    );",
+      'store.onChange((change) => this.#note(change));',
     ],
   }),
   ...bugsOf('src/feed/head-socket.ts', FEED, {
@@ -908,8 +893,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/transactions/messages-of-transactions.ts', ['test/unit/aggregation/transactions'], {
     'the last weight of an L1 validator counts as set anew': ['minNonce > nonce + 1n', 'minNonce > nonce'],
   }),
-  ...bugsOf('src/aggregation/request/shared-collection.ts', ['test/unit/aggregation/request'], {
-    'a request has stages of before it joined, of negative times': ['    if (untilMs < joinedMs) continue;\n', ''],
+  ...bugsOf('src/aggregation/stages/share.ts', ['test/unit/aggregation/stages'], {
+    'a request has stages of before it joined, of negative times': [
+      'if (untilMs >= joinedMs) reportStage(',
+      'reportStage(',
+    ],
   }),
   ...bugsOf('src/warp/reading.ts', WARP, {
     'a justification as long as is allowed is refused': ['> MAX_WARP_PAYLOAD_LENGTH', '>= MAX_WARP_PAYLOAD_LENGTH'],
@@ -1003,7 +991,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...simulatedBugsOf('service', 'src/aggregation/collection/query-plan.ts', {
     'a lost quorum that is not noticed': [
       ": { kind: 'out of reach' };",
-      ": { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY, isRepeat: false, idle: undefined };",
+      ": { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY, isIdle: false };",
       /after its quorum was out of reach/,
     ],
     'a validator that is asked again and again': [
@@ -1021,8 +1009,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...simulatedBugsOf('service', 'src/aggregation/admission/admission.ts', {
     'a permit that is never released': [
-      'permit?.release();\n        permit = undefined;\n        if (admitted.held',
-      'permit = undefined;\n        if (admitted.held',
+      'isReleased = true;\n    permit.release();',
+      'isReleased = true;',
       /aggregations_admitted is \d+/,
     ],
     'a permit to wait that is never released': ['waiters.held -= 1;', '', /aggregations_waiting is \d+/],
@@ -1044,7 +1032,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...simulatedBugsOf('service', 'src/lib/concurrency/fair-semaphore.ts', {
     'a released permit that wakes no waiter': ['if (this.#queue.size > 0) this.grantWaiting();', '', RECOVERY],
   }),
-  ...simulatedBugsOf('service', 'src/aggregation/request/negative-cache.ts', {
+  ...simulatedBugsOf('service', 'src/aggregation/results/negative-cache.ts', {
     'a failure that is cached for ever': ['nowMs >= failure.untilMs ||', '', RECOVERY],
   }),
   ...simulatedBugsOf('service', 'src/p2p/discovery/peer-decisions.ts', {
@@ -1093,7 +1081,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       /while nobody was at it/,
     ],
   }),
-  ...simulatedBugsOf('replicas', 'src/aggregation/request/shared-outcome.ts', {
+  ...simulatedBugsOf('replicas', 'src/aggregation/results/signed-result.ts', {
     'a message of the store that is not verified': [
       "signature }, signal)) !== 'valid'",
       "signature }, signal)) === 'never'",
@@ -1138,24 +1126,29 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...simulatedBugsOf('feed', 'src/feed/message-store.ts', {
     'a checkpoint that is stored before its messages': [
-      '        for (const message of messages) insertNew(message);\n        const { blockHash, blockTimeMs } = checkpoint;\n',
-      '        const { blockHash, blockTimeMs } = checkpoint;\n        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);\n' +
-        "        database.exec('COMMIT; BEGIN');\n        for (const message of messages) insertNew(message);\n",
+      '        for (const message of messages) insertNew(message);\n        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n',
+      "        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n        database.exec('COMMIT; BEGIN');\n" +
+        '        for (const message of messages) insertNew(message);\n',
       /messages are stored, and the blocks/,
     ],
-  }),
-  ...simulatedBugsOf('feed', 'src/feed/message-selector.ts', {
     'a cursor that includes its message': [
       '(block_number, log_index) > (?, ?)',
       '(block_number, log_index) >= (?, ?)',
       /twice on one connection/,
     ],
   }),
+  ...simulatedBugsOf('feed', 'src/api/feed/chain-reading.ts', {
+    'a cursor that is off by one': [
+      'this.#after = { blockNumber, logIndex };',
+      'this.#after = { blockNumber, logIndex: logIndex + 1 };',
+      /nothing was delivered/,
+    ],
+  }),
   ...simulatedBugsOf('feed', 'src/api/feed/feed-reader.ts', {
-    'a cursor that skips a change': [
-      'this.#change = message.change;',
-      'this.#change = message.change + 1;',
-      /(nothing|pending|failed) was delivered/,
+    'a signature that is not delivered after its message': [
+      'if (comparePositions(position, reading.after) <= 0) this.#addSettled(position);',
+      '',
+      /(pending|failed) was delivered/,
     ],
   }),
   ...simulatedBugsOf('feed', 'src/feed/chain-watcher.ts', {

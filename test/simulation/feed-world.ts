@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { AggregatorError, type AggregatorErrorCode } from '../../src/aggregation/aggregator-error.ts';
-import type { Aggregator } from '../../src/aggregation/request/aggregate.ts';
+import type { Aggregator } from '../../src/aggregation/stages/aggregator.ts';
 import { type FeedService, openFeed } from '../../src/feed/feed.ts';
 import type { EmittedMessage, MessagePosition } from '../../src/feed/feed-message.ts';
 import { endOfBlock } from '../../src/feed/feed-message.ts';
@@ -41,7 +41,6 @@ const EVENTS = {
   crash: 1,
   'crash while writing': 2,
   'client resumes': 3,
-  'client begins anew': 1,
   refusals: 1,
   'end refusals': 2,
 } as const;
@@ -163,9 +162,6 @@ class FeedWorld {
         return;
       case 'client resumes':
         if (this.#process !== undefined) draws.pick(this.#clients).connect(this.#disk, draws.int(0, 2));
-        return;
-      case 'client begins anew':
-        if (this.#process !== undefined) draws.pick(this.#clients).connect(this.#disk, Number.POSITIVE_INFINITY);
         return;
       case 'refusals':
         this.#refusal = draws.pick(REFUSALS);

@@ -113,10 +113,8 @@ function workOf(plan: Plan, { scheme, ledger, nodeIDOf }: ReplicaWorld): Readonl
           publicKey: key === undefined ? undefined : scheme.publicKey(key),
         })),
       );
-      const key = resultKey(
-        { message, justification, quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) },
-        { signingSubnetID, warpSet, avoided: new Set<number>() },
-      );
+      const quorums = { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) };
+      const key = resultKey({ message, justification, ...quorums, signingSubnetID, warpSet, avoided: new Set() });
       const keys = warpSet.validators.flatMap(
         ({ nodeIDs }) => set.find(({ number }) => nodeIDs.includes(nodeIDOf(number)))?.key ?? [],
       );

@@ -1,17 +1,20 @@
 import { AdaptiveLimit } from '../../lib/concurrency/adaptive-limit.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
+import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
+import { type Claim, FairSemaphore, type Permit } from '../../lib/concurrency/fair-semaphore.ts';
 import type { SubnetID } from '../../warp/ids.ts';
+import type { AggregationLimits } from '../aggregation-limits.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
+import type { JobPermit } from './job-permit.ts';
 import { overloaded } from './overloaded.ts';
 
 export interface AdmissionOptions {
   readonly clock: Clock;
   readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals' | 'showAdmission'>;
-  readonly maxAggregationsInFlight: number;
   readonly subnets: Pick<SubnetPolicy, 'tracked'>;
-  readonly queueTimeoutMs: number;
+  /** A request waits in the queue for its `requestTimeoutMs` at most. */
+  readonly limits: Pick<AggregationLimits, 'maxAggregationsInFlight' | 'requestTimeoutMs'>;
 }
 
 export interface AdmissionRequest {
@@ -20,25 +23,16 @@ export interface AdmissionRequest {
   readonly subnetID: SubnetID | undefined;
 }
 
-/** A permit to run or to be queued. */
-export interface AdmissionPermit extends Disposable {
+/** A caller's place in the queue, and the permits that it gets there. Disposing of it leaves the queue or releases them. */
+export interface Place extends Disposable {
   /**
-   * Exchanges the permit for one to wait until a validator that refused signs.
+   * Waits, fairly over clients and subnets, for the permits of a job. No effect while it has them.
    *
-   * @param bytes that the request keeps while it waits
-   * @throws {AggregatorError} if too many requests wait, of this client or of all
+   * @throws {AggregatorError} if the queue has too many bytes, of this client or of all, or the wait takes too long; or the signal's reason
    */
-  wait(client: string | undefined, bytes: number): void;
-  /** Exchanges it for a permit to run. Returns without a permit when the signal aborts. */
-  resume(until: AbortSignal): Promise<void>;
-}
-
-export interface RunPermit extends Disposable {
-  readonly client: string | undefined;
-  /** Releases the permit while the aggregation only waits for validators. */
-  rest(): void;
-  /** Acquires it again. Returns without it when the signal aborts. */
-  resume(until: AbortSignal): Promise<void>;
+  acquire(...until: readonly AbortSignal[]): Promise<void>;
+  /** Hands the permits to a job. */
+  move(): JobPermit;
 }
 
 /** Four, so that one busy client, which gets half, still leaves two to the next. */
@@ -57,10 +51,10 @@ const UNKNOWN_SUBNET_SHARE = 1;
 const UNTRACKED_SHARE = 3;
 /** One client gets half of the running permits. */
 const RUNNING_CLIENT_SHARE = 1;
-/** Queued aggregations of one client per running one: bounds the wait of the last one. */
-const QUEUED_PER_PERMIT = 8;
-/** 16 distinct messages at 2,000 validators wait for some seconds on two cores, and must not be refused. */
-const MIN_QUEUED = 32;
+/** Bytes of the requests in the queue: some 10,000 of 1 KB. One client gets two thirds. */
+const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
+/** What a request keeps besides its message and justification. */
+const REQUEST_BYTES = 4 * 1024;
 const PROBE_MS = 20;
 /**
  * Requests that wait until a transaction is accepted or executed. Each asks two validators up to 2.5 times a second, which takes all of them
@@ -73,74 +67,86 @@ const WAITING_LOOKUP_WEIGHT = 4;
 /** One client gets two thirds. */
 const WAITING_CLIENT_SHARE = 2;
 
-/** Sheds load by shares of clients and subnets. Equal requests share one permit, and cached answers need none. */
+/**
+ * Decides which work begins. Jobs and lookups hold a permit of `admitted`, in shares of clients and subnets; a job holds one of `running`
+ * too while it takes CPU. Work that has begun waits apart from work that has not, so that no client's queue delays it.
+ */
 export interface Admission {
-  /** Adapts the number of running aggregations to a delay. May be called without its object. */
+  /** Adapts the number of running jobs to a delay. May be called without its object. */
   readonly observeDelay: ObserveDelay;
+  /** @param bytes of the message and its justification */
+  placeFor(request: AdmissionRequest, bytes: number): Place;
+  /**
+   * Grants a permit for a lookup, at once.
+   *
+   * @throws {AggregatorError} if too many lookups and jobs run, of this client or of all
+   */
+  lookUp(request: AdmissionRequest): Permit;
   /**
    * Grants a permit to wait until a transaction is accepted.
    *
    * @throws {AggregatorError} if too many requests wait, of this client or of all
    */
   awaitTransaction(client: string | undefined): Permit;
-  /**
-   * Grants a permit to run or to be queued.
-   *
-   * @throws {AggregatorError} if too many requests run or wait, of this client and subnet or of all
-   */
-  admit(request: AdmissionRequest): AdmissionPermit;
-  /**
-   * Waits for a permit to run. The queue is bounded, because its aggregations are admitted.
-   *
-   * @throws {AggregatorError} if too many requests of this client wait, or this one waited too long; or the signal's reason
-   */
-  run(request: AdmissionRequest, signal: AbortSignal): Promise<RunPermit>;
 }
 
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { clock, metrics, maxAggregationsInFlight: max } = options;
+  const { clock, metrics, limits } = options;
+  const { maxAggregationsInFlight: max } = limits;
+  const refuse = overloaded.bind(undefined, metrics.admissionRefusals);
   const adaptive = new AdaptiveLimit({
     min: Math.min(MIN_RUNNING, max),
     max,
     initial: Math.min(INITIAL_RUNNING, max),
     targetMs: TARGET_MS,
   });
-  const admitted = new FairSemaphore({ clock, limit: max, keyShare: CLIENT_SHARE });
+  const unboundedQueue = { maxQueued: Number.POSITIVE_INFINITY };
+  const admitted = new FairSemaphore({ clock, limit: max, keyShare: CLIENT_SHARE, ...unboundedQueue });
   const running = new FairSemaphore({
     clock,
     limit: () => adaptive.value,
     keyShare: RUNNING_CLIENT_SHARE,
-    maxQueued: Number.POSITIVE_INFINITY,
-    maxQueuedPerKey: () => Math.max(MIN_QUEUED, QUEUED_PER_PERMIT * adaptive.value),
-    timeoutMs: options.queueTimeoutMs,
+    ...unboundedQueue,
   });
+  /** Bounds the queues of both. */
+  const queuedBytes = new FairSemaphore({ clock, limit: MAX_QUEUED_BYTES, keyShare: CLIENT_SHARE });
   const waiting = new FairSemaphore({ clock, limit: MAX_WAITING, keyShare: WAITING_CLIENT_SHARE });
-  let cancelProbe: (() => void) | undefined;
   const waiters = { held: 0 };
+  let cancelProbe: (() => void) | undefined;
   metrics.showAdmission({ admitted, running, waiting: waiters });
 
   function acquireToWait(client: string | undefined, weight: number): Permit {
     const permit = waiting.tryAcquire({ key: client, weight });
     if (permit === undefined) {
-      const text =
-        'too many requests, of this client or of all, wait until their transactions are accepted or executed';
-      throw overloaded(metrics.admissionRefusals, 'waiting', text);
+      throw refuse(
+        'waiting',
+        'too many requests, of this client or of all, wait until their transactions are accepted or executed',
+      );
     }
     waiters.held += 1;
-    const release = (): void => {
+    return releasing(permit, () => {
       waiters.held -= 1;
-      permit.release();
-    };
-    return { release, [Symbol.dispose]: release };
+    });
   }
 
   function claimOf({ client, subnetID }: AdmissionRequest): Claim {
     const { tracked } = options.subnets;
     const isUntracked = tracked.size > 0 && !(subnetID !== undefined && tracked.has(subnetID));
     const subnet = { name: subnetID ?? '', share: subnetID === undefined ? UNKNOWN_SUBNET_SHARE : SUBNET_SHARE };
-    return { key: client, groups: isUntracked ? [subnet, UNTRACKED] : [subnet] };
+    return { key: client, groups: isUntracked ? [subnet, UNTRACKED] : [subnet], queueGroup: subnetID };
   }
 
+  async function admit(claim: Claim, until: AbortSignal): Promise<Permit> {
+    const permit = await admitted.acquire(claim, until);
+    probe();
+    return releasing(permit, () => {
+      if (admitted.held > 0) return;
+      cancelProbe?.();
+      cancelProbe = undefined;
+    });
+  }
+
+  /** Observes the delay of the event loop, while something is admitted. */
   function probe(): void {
     if (cancelProbe !== undefined) return;
     const dueMs = clock.monotonicMs() + PROBE_MS;
@@ -156,79 +162,106 @@ export function createAdmission(options: AdmissionOptions): Admission {
     running.grantWaiting();
   }
 
+  async function acquirePermits(
+    request: AdmissionRequest,
+    bytes: number,
+    until: readonly AbortSignal[],
+  ): Promise<JobPermit> {
+    const { client, subnetID } = request;
+    using room = queuedBytes.tryAcquire({ key: client, weight: REQUEST_BYTES + bytes });
+    if (room === undefined) throw refuse('share', 'too many bytes of this client, or of all, wait in the queue');
+    using deadline = startDeadline(clock, limits.requestTimeoutMs, 'waiting in the queue', ...until);
+    try {
+      using held = new DisposableStack();
+      const permit = held.use(await admit(claimOf(request), deadline.signal));
+      const cpu = held.use(await running.acquire({ key: client, queueGroup: subnetID }, deadline.signal));
+      held.move();
+      return permitOf(client, permit, cpu);
+    } catch (error) {
+      if (!(error instanceof DeadlineExceeded)) throw error;
+      throw refuse('late', 'the request waited too long in the queue');
+    }
+  }
+
+  function permitOf(client: string | undefined, first: Permit, firstCpu: Permit): JobPermit {
+    let permit: Permit | undefined = first;
+    let cpu: Permit | undefined = firstCpu;
+    let wait: Permit | undefined;
+    const release = (): void => {
+      cpu?.release();
+      permit?.release();
+      cpu = undefined;
+      permit = undefined;
+    };
+    return {
+      rest() {
+        cpu?.release();
+        cpu = undefined;
+      },
+      wait(bytes) {
+        wait ??= acquireToWait(client, 1 + Math.floor(bytes / BYTES_PER_WAITING));
+        release();
+      },
+      async resume(until) {
+        try {
+          permit ??= await admit(BEGUN, until);
+          cpu ??= await running.acquire(BEGUN, until);
+        } catch (error) {
+          if (!until.aborted) throw error;
+        }
+        wait?.release();
+        wait = undefined;
+      },
+      [Symbol.dispose]() {
+        release();
+        wait?.release();
+        wait = undefined;
+      },
+    };
+  }
+
   return {
     observeDelay,
-
-    awaitTransaction: (client: string | undefined): Permit => acquireToWait(client, WAITING_LOOKUP_WEIGHT),
-
-    admit(request: AdmissionRequest): AdmissionPermit {
-      const claim = claimOf(request);
-      let permit = admitted.tryAcquire(claim);
-      if (permit === undefined) {
-        const isFull = admitted.held >= admitted.limit;
-        const of = isFull ? 'all clients' : 'this client, for this subnet or for subnets that are not tracked,';
-        const text = `too many requests of ${of} are running or waiting`;
-        throw overloaded(metrics.admissionRefusals, isFull ? 'full' : 'share', text);
-      }
-      probe();
-      const release = (): void => {
-        permit?.release();
-        permit = undefined;
-        if (admitted.held > 0) return;
-        cancelProbe?.();
-        cancelProbe = undefined;
-      };
-      let waitPermit: Permit | undefined;
+    awaitTransaction: (client) => acquireToWait(client, WAITING_LOOKUP_WEIGHT),
+    lookUp(request) {
+      const permit = admitted.tryAcquire(claimOf(request));
+      if (permit !== undefined) return permit;
+      const isFull = admitted.held >= admitted.limit;
+      const of = isFull ? 'all clients' : 'this client, for this subnet or for subnets that are not tracked,';
+      throw refuse(isFull ? 'full' : 'share', `too many requests of ${of} are running or waiting`);
+    },
+    placeFor(request, bytes) {
+      let permit: JobPermit | undefined;
       return {
-        wait(client, bytes) {
-          waitPermit ??= acquireToWait(client, 1 + Math.floor(bytes / BYTES_PER_WAITING));
-          release();
+        async acquire(...until) {
+          permit ??= await acquirePermits(request, bytes, until);
         },
-        async resume(until) {
-          permit ??= await acquireAgain(admitted, claim, until);
-          if (permit !== undefined) probe();
-          waitPermit?.release();
-          waitPermit = undefined;
+        move() {
+          if (permit === undefined) throw new Error('a job begins without a permit');
+          const moved = permit;
+          permit = undefined;
+          return moved;
         },
         [Symbol.dispose]() {
-          release();
-          waitPermit?.release();
-          waitPermit = undefined;
+          permit?.[Symbol.dispose]();
+          permit = undefined;
         },
       };
-    },
-
-    async run({ client, subnetID }: AdmissionRequest, signal: AbortSignal): Promise<RunPermit> {
-      const claim = { key: client, queueGroup: subnetID };
-      let permit: Permit | undefined;
-      try {
-        permit = await running.acquire(claim, signal);
-      } catch (error) {
-        if (!(error instanceof SemaphoreRejection)) throw error;
-        const isLate = error.message === 'timeout';
-        const text = isLate ? 'the request waited too long in the queue' : 'too many requests of this client wait';
-        throw overloaded(metrics.admissionRefusals, isLate ? 'late' : 'share', text);
-      }
-      const rest = (): void => {
-        permit?.release();
-        permit = undefined;
-      };
-      const resume = async (until: AbortSignal): Promise<void> => {
-        permit ??= await acquireAgain(running, claim, until);
-      };
-      return { client, rest, resume, [Symbol.dispose]: rest };
     },
   };
 }
 
-/** Acquires a permit for work that has begun. Undefined if the signal aborts, or the queue's time is over. */
-async function acquireAgain(semaphore: FairSemaphore, claim: Claim, signal: AbortSignal): Promise<Permit | undefined> {
-  try {
-    return await semaphore.acquire({ ...claim, hasBegun: true }, signal);
-  } catch (error) {
-    if (!signal.aborted && !(error instanceof SemaphoreRejection)) throw error;
-    return undefined;
-  }
+function releasing(permit: Permit, onRelease: () => void): Permit {
+  let isReleased = false;
+  const release = (): void => {
+    if (isReleased) return;
+    isReleased = true;
+    permit.release();
+    onRelease();
+  };
+  return { release, [Symbol.dispose]: release };
 }
 
 const UNTRACKED = { name: 'untracked', share: UNTRACKED_SHARE };
+/** Work that has begun has no client's share: equal requests of other clients wait for it too. */
+const BEGUN: Claim = { key: undefined };

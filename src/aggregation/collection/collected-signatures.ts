@@ -6,20 +6,16 @@ import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import { encodeSignedMessage } from '../../warp/signed-message.ts';
 import type { DelaySignal } from '../admission/admission.ts';
 import type { AttemptFailure } from '../validators/validator-outcome.ts';
-import type { CollectionContext } from './collection-job.ts';
-
-export interface VerifiedMessage {
-  readonly signedMessage: Uint8Array;
-  readonly signedWeight: bigint;
-  readonly signers: readonly WarpValidator[];
-}
+import type { CollectionContext } from './collection-context.ts';
+import type { VerifiedMessage } from './job.ts';
 
 export type CollectedSignatures = ReturnType<typeof createCollectedSignatures>;
 
 /** Signatures of one collection: adds them up, stores those of a verified message, and excludes invalid ones. */
 export function createCollectedSignatures(options: CollectionContext) {
-  const { tally, sum, store, signatureKey, invalidSigners, avoided, message, quorumNum } = options;
-  const { clock, observeDelay, metrics, countOutcome, progress, changes, deadlineMs, signal, over } = options;
+  const { tally, sum, store, signatureKey, invalidSigners, plan } = options;
+  const { avoided, message, quorumNum } = plan;
+  const { clock, observeDelay, metrics, countOutcome, progress, changes, times, signal, over } = options;
   const fromStore = new Set<number>();
   const proven = new Set<number>();
 
@@ -104,7 +100,7 @@ export function createCollectedSignatures(options: CollectionContext) {
   }
 
   async function putBadAside(isTimeUp: boolean): Promise<void> {
-    const searchMs = Math.max((deadlineMs() - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
+    const searchMs = Math.max((times.deadlineMs() - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
     using searching = startDeadline(clock, searchMs, 'finding invalid signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {

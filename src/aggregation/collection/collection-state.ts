@@ -63,9 +63,8 @@ export class CollectionState {
   /** Weight of validators whose signature is expected soon. */
   countedOn = 0n;
   open = 0n;
-  /** The parts of `possible` and of `awaited` that belong to validators whose refusal may pass. */
+  /** The part of `possible` that belongs to validators whose refusal may pass. */
   repeatable = 0n;
-  awaitedRepeatable = 0n;
   /** The part of `possible` that belongs to validators that timed out. */
   lastResort = 0n;
   /** Validators being asked, and how many of them are not late. */
@@ -149,18 +148,14 @@ export class CollectionState {
     return ((this.#flags[index] as number) & LAST_RESORT) !== 0;
   }
 
-  /**
-   * The part of `possible` that belongs to avoided validators, which are last in the asking order; without `isRepeating`, to those of them
-   * that have not refused.
-   */
-  possibleOfAvoided(isRepeating: boolean): bigint {
+  /** The part of `possible` that belongs to avoided validators, which are last in the asking order. */
+  possibleOfAvoided(): bigint {
     const { askingOrder, forecasts } = this.#tally;
-    const meant = isRepeating ? POSSIBLE : POSSIBLE | REPEATABLE;
     let weight = 0n;
     for (let place = askingOrder.length - 1; place >= 0; place -= 1) {
       const validator = askingOrder[place] as WarpValidator;
       if (forecastOf(forecasts, validator).kind !== 'avoided') break;
-      if (((this.#flags[validator.index] as number) & meant) === POSSIBLE) weight += validator.weight;
+      if (((this.#flags[validator.index] as number) & POSSIBLE) !== 0) weight += validator.weight;
     }
     return weight;
   }
@@ -176,7 +171,6 @@ export class CollectionState {
     this.countedOn += part(COUNTED_ON);
     this.open += part(OPEN);
     this.repeatable += part(POSSIBLE | REPEATABLE);
-    this.awaitedRepeatable += part(AWAITED | REPEATABLE);
     this.lastResort += part(POSSIBLE | LAST_RESORT);
   }
 

@@ -16,10 +16,8 @@ export interface QueryView extends CollectionView {
   /** The message is first sent to a few validators, because it may be refused by all or is large. */
   readonly isCautious: boolean;
   readonly isPChainMessage: boolean;
-  /** Earliest time at which validators that refused are asked again while none has signed. */
-  readonly repeatAtMs: number;
-  /** Time after which validators that refused are not asked again. */
-  readonly repeatUntilMs: number;
+  /** Whether validators that refused may be asked again, because others have signed. */
+  readonly mayRepeat: boolean;
 }
 
 export type QueryPlan =
@@ -27,18 +25,15 @@ export type QueryPlan =
   | { readonly kind: 'enough' }
   /** The quorum is not reached even if every validator that still may sign does, and no pending answer can make the refusal final. */
   | { readonly kind: 'out of reach' }
+  /** Only refusals that may pass could bring the quorum, and no answer is due. */
+  | { readonly kind: 'not yet' }
   /** Ask these now, and plan again on the next change, or at `wakeAtMs`. */
   | {
       readonly kind: 'go on';
       readonly ask: readonly WarpValidator[];
       readonly wakeAtMs: number;
-      /** Whether these all refused before, and none has signed since. */
-      readonly isRepeat: boolean;
-      /**
-       * What the collection waits for, if no validator is being asked and none is counted on. `repeat`: the time to ask again those that
-       * refused.
-       */
-      readonly idle: 'repeat' | 'other' | undefined;
+      /** Whether no validator is being asked and counted on. */
+      readonly isIdle: boolean;
     };
 
 /**
@@ -54,51 +49,49 @@ export function planQueries(
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
   collection.update(view, limits);
-  const isRepeating = view.nowMs < view.repeatUntilMs;
-  const possible = collection.possible - (isRepeating ? 0n : collection.repeatable);
-  const awaited = collection.awaited - (isRepeating ? 0n : collection.awaitedRepeatable);
-  const mayRepeat = isRepeating && collection.repeatable > 0n;
-  let wakeAtMs = Math.min(collection.wakeAtMs, mayRepeat ? view.repeatUntilMs : Number.POSITIVE_INFINITY);
-
+  const { possible, awaited } = collection;
+  let { wakeAtMs } = collection;
   if (signedWeight + possible < neededWeight) {
     return isVerdictOpen(tally, view, collection)
-      ? { kind: 'go on', ask: [], wakeAtMs, isRepeat: false, idle: undefined }
+      ? { kind: 'go on', ask: [], wakeAtMs, isIdle: false }
       : { kind: 'out of reach' };
   }
   // The buffer is a precaution: it is not worth waiting for validators that will probably fail.
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
-  const isUnsigned = signedWeight === 0n && collection.answered === 0;
-  const isBusy = collection.inTime + collection.answered > 0;
-  const idle = isBusy ? undefined : mayRepeat ? 'repeat' : 'other';
+  const isIdle = collection.inTime + collection.answered === 0;
+  const needsRefusing = signedWeight + possible - collection.repeatable < neededWeight;
+  const stop = (): QueryPlan =>
+    isIdle && needsRefusing ? { kind: 'not yet' } : { kind: 'go on', ask: [], wakeAtMs, isIdle };
   const ask: WarpValidator[] = [];
-  let isRepeat = false;
   let expected = signedWeight + collection.countedOn;
+  const isUnsigned = signedWeight === 0n && collection.answered === 0;
   const room = Math.min(
     limits.maxConcurrentQueries - collection.asking,
     waveWidth(view, collection, isUnsigned),
     MAX_ASKED_AT_ONCE,
   );
-  if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isRepeat, idle };
-  const candidates = isUnsigned ? candidatesIfUnsigned(tally, view, collection, mayRepeat) : collection.inOrder();
-  if (isUnsigned && mayRepeat && view.nowMs < view.repeatAtMs) wakeAtMs = Math.min(wakeAtMs, view.repeatAtMs);
-  for (const validator of candidates) {
-    if (!mayRepeat && collection.hasRefused(validator)) continue;
+  if (expected >= targetWeight || room <= 0) return stop();
+  // While none has signed, those that refused are asked again two at a time: see `planProbes`.
+  if (isUnsigned && collection.refusals >= PROBES && (collection.inTime > 0 || collection.open < neededWeight)) {
+    return stop();
+  }
+  for (const validator of collection.inOrder()) {
+    if (!view.mayRepeat && collection.hasRefused(validator)) continue;
     const forecast = forecastOf(tally.forecasts, validator);
     const isForQuorumOnly =
       forecast.kind === 'invalid signer' || forecast.kind === 'avoided' || collection.isLastResort(validator);
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
     // An avoided validator signs only if there is no quorum without it.
-    const others = signedWeight + possible - collection.lastResort - collection.possibleOfAvoided(isRepeating);
+    const others = signedWeight + possible - collection.lastResort - collection.possibleOfAvoided();
     if (forecast.kind === 'avoided' && others >= neededWeight) continue;
     // The change of a connection may not be counted yet.
     if (!view.isConnected(validator)) continue;
     ask.push(validator);
-    isRepeat ||= isUnsigned && collection.hasRefused(validator);
     if (isCountedOn(forecast)) expected += validator.weight;
     wakeAtMs = Math.min(wakeAtMs, view.nowMs + forecast.hedgeAfterMs);
   }
-  return { kind: 'go on', ask, wakeAtMs, isRepeat, idle: ask.length === 0 ? idle : undefined };
+  return ask.length === 0 ? stop() : { kind: 'go on', ask, wakeAtMs, isIdle: false };
 }
 
 /**
@@ -133,32 +126,28 @@ function waveWidth({ isCautious }: QueryView, collection: CollectionState, isUns
 const PROBES = 2;
 
 /**
- * Limits the cost of a message that every validator refuses, perhaps because none has seen it yet. Until one signs, two of those that refused
- * are asked again at a time, and no new ones while others are pending, nor if the quorum needs those that refused.
+ * Chooses which of the validators that refused are asked again now. If some have signed, all of them: the message is good, and they lag.
+ * While none has, two at a time, in rotation: a message that every validator refuses, perhaps because none has seen it yet, then costs
+ * little.
  */
-function candidatesIfUnsigned(
-  { neededWeight, states }: Tally,
-  { nowMs, repeatAtMs }: QueryView,
+export function planProbes(
+  { states, signedWeight }: Pick<Tally, 'states' | 'signedWeight'>,
   collection: CollectionState,
-  mayRepeat: boolean,
-): Iterable<WarpValidator> {
-  const { refusals, inTime, open, repeated } = collection;
-  if (mayRepeat && nowMs >= repeatAtMs && repeated < PROBES) {
-    const attemptsOf = ({ index }: WarpValidator): number => {
-      const state = states[index];
-      return state?.kind === 'waiting' ? state.attempts : 0;
-    };
-    const refusing = [...collection.inOrder()].filter((validator) => collection.hasRefused(validator));
-    const inTurn = refusing.toSorted((a, b) => attemptsOf(a) - attemptsOf(b));
-    const [first] = inTurn;
-    const next = inTurn.filter((validator) => first !== undefined && attemptsOf(validator) === attemptsOf(first));
-    // The two are far apart in the order of weight, so that it is unlikely that both lag or lie.
-    const second = inTurn[Math.max(1, next.length >> 1)];
-    const probes = [first, second].filter((validator) => validator !== undefined).slice(0, PROBES - repeated);
-    if (probes.length > 0) return probes;
-  }
-  if (refusals >= PROBES && (inTime > 0 || open < neededWeight)) return [];
-  return collection.inOrder().filter((validator) => !collection.hasRefused(validator));
+): readonly WarpValidator[] {
+  const attemptsOf = ({ index }: WarpValidator): number => {
+    const state = states[index];
+    return state?.kind === 'waiting' ? state.attempts : 0;
+  };
+  const refusing = [...collection.inOrder()].filter((validator) => collection.hasRefused(validator));
+  if (signedWeight > 0n) return refusing.slice(0, MAX_ASKED_AT_ONCE);
+  const inTurn = refusing.toSorted((a, b) => attemptsOf(a) - attemptsOf(b));
+  const [first] = inTurn;
+  const next = inTurn.filter((validator) => first !== undefined && attemptsOf(validator) === attemptsOf(first));
+  // The two are far apart in the order of weight, so that it is unlikely that both lag or lie.
+  const second = inTurn[Math.max(1, next.length >> 1)];
+  return [first, second]
+    .filter((validator) => validator !== undefined)
+    .slice(0, Math.max(0, PROBES - collection.repeated));
 }
 
 /** Returns the state after a failed attempt. All nodes of a validator are tried; one that refuses may lag. */

@@ -134,6 +134,14 @@ function atLeastOne(weight: bigint): bigint {
   return weight > 0n ? weight : 1n;
 }
 
+/** Summarizes a set of which no validator was asked. */
+export function summarizeUnasked(
+  plan: Pick<TallyOptions, 'quorumNum' | 'quorumBuffer'> & { readonly warpSet: WarpSet },
+  whyUnreachable: (validator: WarpValidator) => string | undefined,
+): TallySummary {
+  return summarizeTally(createTally(plan.warpSet, { ...plan, forecasts: [] }), whyUnreachable);
+}
+
 /** Most reasons listed for one outcome: peers choose the texts of refusals. */
 const MAX_REASONS = 8;
 /** Most validators named: some 10 KB of an answer. */

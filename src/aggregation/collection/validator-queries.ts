@@ -6,7 +6,7 @@ import { LARGE_QUERY_BYTES } from '../admission/query-concurrency.ts';
 import type { SignatureQuery } from '../validators/signature-source.ts';
 import type { AttemptFailure, AttemptOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
-import type { CollectionContext } from './collection-job.ts';
+import type { CollectionContext } from './collection-context.ts';
 import { afterFailure } from './query-plan.ts';
 import { failureOf, type ValidatorState } from './tally.ts';
 
@@ -16,21 +16,9 @@ export interface ValidatorQueriesOptions extends CollectionContext {
 
 /** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
 export function createValidatorQueries(options: ValidatorQueriesOptions) {
-  const { tally, message, justification, isPChainMessage, source, queries, signatures, history, invalidSigners } =
-    options;
-  const {
-    client,
-    clock,
-    callers,
-    startMs,
-    limits,
-    metrics,
-    observeDelay,
-    countOutcome,
-    changes,
-    over,
-    span = NO_SPAN,
-  } = options;
+  const { tally, plan, isPChainMessage, source, queries, signatures, history, invalidSigners } = options;
+  const { message, justification } = plan;
+  const { client, clock, limits, metrics, observeDelay, countOutcome, changes, over, span, times } = options;
   const timesAsked = new Map<NodeID, number>();
   const timeouts = new Map<WarpValidator, number>();
   /** Validators that refused after another one had signed. */
@@ -148,7 +136,7 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     tally.set(index, { kind: 'asking', lateAtMs, attempts });
     metrics.signatureRequests.inc();
     // What is asked while a client waits costs it no points.
-    if (attempts === 1 || callers.last(startMs) <= sentAtMs) asked += 1;
+    if (attempts === 1 || !times.isWaiting()) asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
   }
 

@@ -28,10 +28,26 @@ export interface AggregationRequest {
 }
 
 export type Subject =
-  /** An empty justification counts as none. */
-  | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
+  | MessageSubject
   | { readonly kind: 'justification'; readonly justification: Uint8Array }
   | ({ readonly kind: 'transaction' } & TransactionSubject);
+
+export interface MessageSubject {
+  readonly kind: 'message';
+  readonly message: UnsignedMessage;
+  /** An empty one counts as none. */
+  readonly justification: Uint8Array;
+  /** What the message was made of; undefined if the client gave it. */
+  readonly origin?: MessageOrigin | undefined;
+}
+
+export interface MessageOrigin {
+  readonly kind: 'transaction' | 'justification';
+  /** The chain of the L1's validator manager, which will verify the message; undefined for a message of an EVM chain. */
+  readonly managerChainID?: BlockchainID | undefined;
+  /** The subnet that validates it. */
+  readonly signingSubnetID?: SubnetID | undefined;
+}
 
 const MAX_QUORUM = 100n;
 
@@ -49,14 +65,8 @@ export interface AggregationResult {
   readonly weights: OutcomeWeights;
 }
 
-export interface RequestSettings {
-  /** Undefined: the destination's, else {@link DEFAULT_QUORUM_NUM}. */
-  readonly quorumNum: bigint | undefined;
-  readonly quorumBuffer: bigint;
-  readonly pChainHeight: bigint;
-}
-
-export function settingsOf(request: Omit<AggregationRequest, 'subject'>): RequestSettings {
+/** Returns the settings with their defaults. The default of the quorum may be the destination's, which is not known here. */
+export function settingsOf(request: Omit<AggregationRequest, 'subject'>) {
   const { quorumNum, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID, followsTeleporter } = request;
   if (quorumNum !== undefined && (quorumNum < 0n || quorumNum > MAX_QUORUM)) {
     throw invalid('quorumNum', `the quorum must be between 0 and ${MAX_QUORUM} percent, is ${quorumNum}`);

@@ -1,23 +1,11 @@
 import { hash } from 'node:crypto';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
+import type { SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
-import { type AggregationRequest, type Subject, settingsOf } from './aggregation-request.ts';
-import type { SettledRequest } from './complete-request.ts';
-import type { SignersAtHeight } from './signers-at-height.ts';
-
-/** Equal for equal requests, whether settings are given or left to their defaults. */
-export function requestKey(request: AggregationRequest): string {
-  const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
-  const { signingSubnetID = '', destinationChainID = '', followsTeleporter = false } = request;
-  // A destination has a quorum of its own, and so has the one in a message.
-  const hasOwnQuorum = destinationChainID !== '' || followsTeleporter || request.subject.kind === 'transaction';
-  const quorum = quorumNum ?? (hasOwnQuorum ? '' : DEFAULT_QUORUM_NUM);
-  const settings = [signingSubnetID, quorum, quorumBuffer, pChainHeight, destinationChainID, followsTeleporter];
-  return [subjectKey(request.subject), ...settings].join('|');
-}
+import type { Subject } from './aggregation-request.ts';
 
 export function subjectKey(subject: Subject): string {
   switch (subject.kind) {
@@ -36,14 +24,19 @@ export function subjectKey(subject: Subject): string {
  * Covers everything that determines an answer: the validator set, not its height. Equal for requests with the same answer, in every
  * replica. The length is bounded, so the indices of avoided validators are hashed.
  */
-export function resultKey(
-  request: SignatureKeyParts & Pick<SettledRequest, 'quorumNum' | 'quorumBuffer'>,
-  { signingSubnetID, warpSet, avoided }: Omit<SignersAtHeight, 'pChainHeight'>,
-): string {
+export function resultKey(parts: ResultKeyParts): string {
+  const { signingSubnetID, warpSet, avoided, quorumNum, quorumBuffer } = parts;
   const last = avoided.size === 0 ? '' : hash('sha256', [...avoided].sort((a, b) => a - b).join(','));
-  const signed = `${signatureKey(request)}|${signingSubnetID}|${warpSetHash(warpSet)}`;
-  const { quorumNum, quorumBuffer } = request;
+  const signed = `${signatureKey(parts)}|${signingSubnetID}|${warpSetHash(warpSet)}`;
   return `${signed}|${quorumNum}|${quorumBuffer}|${last}`;
+}
+
+export interface ResultKeyParts extends SignatureKeyParts {
+  readonly signingSubnetID: SubnetID;
+  readonly warpSet: WarpSet;
+  readonly avoided: ReadonlySet<number>;
+  readonly quorumNum: bigint;
+  readonly quorumBuffer: bigint;
 }
 
 export interface SignatureKeyParts {

@@ -17,12 +17,13 @@ import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import { askPChain } from '../ask-p-chain.ts';
-import type { Destinations } from '../destinations/destination-facts.ts';
-import { quorumOf } from '../destinations/signing-rule.ts';
-import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
-import { destinationOf } from '../request/complete-request.ts';
-import type { SigningResolver } from '../request/signing-resolver.ts';
+import type { Destinations } from '../signers/destination-facts.ts';
+import { destinationOf } from '../signers/signing-question.ts';
+import type { SigningResolver } from '../signers/signing-resolver.ts';
+import { quorumOf } from '../signers/signing-rule.ts';
+import type { Aggregator } from '../stages/aggregator.ts';
+import type { Caller } from '../stages/calls.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import type { AttemptOutcome } from '../validators/validator-outcome.ts';
@@ -71,7 +72,7 @@ const MAX_REPAIRS = 3;
 /** Signed uptimes of L1 validators. */
 export interface UptimeProofs {
   /** Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search. */
-  prove(request: UptimeRequest, waiter: Pick<AggregateOptions, 'signal' | 'client'>): Promise<UptimeProof>;
+  prove(request: UptimeRequest, caller: Pick<Caller, 'signal' | 'client'>): Promise<UptimeProof>;
 }
 
 /** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
@@ -84,7 +85,7 @@ export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
 
   async function search(
     request: UptimeRequest,
-    { signal, client }: Pick<AggregateOptions, 'signal' | 'client'>,
+    { signal, client }: Pick<Caller, 'signal' | 'client'>,
   ): Promise<UptimeProof> {
     const { validationID } = request;
     const { quorumNum: givenQuorum, pChainHeight: givenHeight } = settingsOf(request);
@@ -152,10 +153,7 @@ export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
   }
 
   return {
-    async prove(
-      request: UptimeRequest,
-      { signal, client }: Pick<AggregateOptions, 'signal' | 'client'>,
-    ): Promise<UptimeProof> {
+    async prove(request: UptimeRequest, { signal, client }: Pick<Caller, 'signal' | 'client'>): Promise<UptimeProof> {
       const { quorumNum, pChainHeight } = settingsOf(request);
       const { validationID, uptimeChainID = '', destinationChainID = '' } = request;
       const key = [validationID, uptimeChainID, quorumNum, pChainHeight, destinationChainID].join('|');

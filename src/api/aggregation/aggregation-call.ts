@@ -1,22 +1,22 @@
 import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
-import type { AggregateOptions, DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
-import type { CompleteRequest } from '../../aggregation/request/complete-request.ts';
-import type { Signing } from '../../aggregation/request/signing-resolver.ts';
+import type { DeliveryAdvice } from '../../aggregation/signers/delivery-advice.ts';
+import type { SigningPlan } from '../../aggregation/signers/signing-plan.ts';
+import type { Caller } from '../../aggregation/stages/calls.ts';
 import type { AggregationFacts, RequestContext, ResolvedRequest } from '../../http/request/request-context.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/request/route-access.ts';
 import type { Span } from '../../telemetry/spans.ts';
 
 /** The call of an aggregator for an HTTP request: its signal, its client, its charges, and the facts for its record. */
-export class AggregationCall implements AggregateOptions, AggregationFacts {
+export class AggregationCall implements Caller, AggregationFacts {
   readonly network: string;
   readonly asked: AggregationRequest;
   readonly #context: RequestContext;
-  onProgress: AggregateOptions['onProgress'];
+  onProgress: Caller['onProgress'];
   waitMs: number | undefined;
   waitEnds: AbortSignal | undefined;
   readonly stages: Partial<Record<AggregationStage, number>> = {};
-  onSigning: ((signing: Signing) => void) | undefined;
+  onSigning: ((plan: SigningPlan) => void) | undefined;
   resolved: ResolvedRequest | undefined;
   result: AggregationResult | undefined;
   advice: DeliveryAdvice | undefined;
@@ -50,12 +50,12 @@ export class AggregationCall implements AggregateOptions, AggregationFacts {
     return this.#context.chargeAfterwards(unitsForSigners(AGGREGATION_ACCESS, validators) + ofSize);
   }
 
-  onResolved({ message, destination }: CompleteRequest, signing: Signing): void {
-    const { signingSubnetID, pChainHeight, quorumNum } = signing;
-    const { id: messageID, sourceChainID } = message;
-    const destinationChainID = destination?.chainID;
+  onResolved(plan: SigningPlan): void {
+    const { signingSubnetID, pChainHeight, quorumNum } = plan;
+    const { id: messageID, sourceChainID } = plan.message;
+    const destinationChainID = plan.question.destination?.chainID;
     this.resolved = { messageID, sourceChainID, destinationChainID, signingSubnetID, pChainHeight, quorumNum };
-    this.onSigning?.(signing);
+    this.onSigning?.(plan);
   }
 
   onAdvice(advice: DeliveryAdvice): void {

@@ -1,12 +1,12 @@
 import type { FastifyReply } from 'fastify';
 import type { ProgressEvent } from '../../aggregation/collection/progress.ts';
-import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import {
   type AggregationRequest,
   type AggregationResult,
   settingsOf,
 } from '../../aggregation/request/aggregation-request.ts';
-import type { Signing } from '../../aggregation/request/signing-resolver.ts';
+import type { DeliveryAdvice } from '../../aggregation/signers/delivery-advice.ts';
+import type { SigningPlan } from '../../aggregation/signers/signing-plan.ts';
 import { type EventBytes, EventStream, encodeEvent } from '../../http/server/event-stream.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
@@ -34,8 +34,8 @@ export function streamAggregation(reply: FastifyReply, clock: Clock, network: st
       stream.wake();
     },
     /** The quorum may be the destination's. */
-    onResolved: (signing: Pick<Signing, 'quorumNum'>): void => {
-      progress.quorumPercentage = Number(signing.quorumNum);
+    onResolved: (plan: Pick<SigningPlan, 'quorumNum'>): void => {
+      progress.quorumPercentage = Number(plan.quorumNum);
     },
     end(result: AggregationResult, advice: DeliveryAdvice | undefined, included: Included): void {
       stream.end(encodeEvent({ event: 'result', data: presentSigned(result, advice, included) }));

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { WARNING_CODES, WARNING_MEANINGS } from '../../aggregation/destinations/delivery-warnings.ts';
-import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
+import type { DeliveryAdvice } from '../../aggregation/signers/delivery-advice.ts';
+import { WARNING_CODES, WARNING_MEANINGS } from '../../aggregation/signers/delivery-warnings.ts';
 import { inJson, integer, oneOf, text } from '../../lib/encoding/schema.ts';
 import type { Epoch } from '../../pchain/rpc/chain-api.ts';
 

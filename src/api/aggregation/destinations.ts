@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { destinationWarnings } from '../../aggregation/destinations/delivery-warnings.ts';
-import { type DestinationView, SOURCE_KINDS } from '../../aggregation/destinations/destination-views.ts';
-import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/destinations/signing-rule.ts';
+import { destinationWarnings } from '../../aggregation/signers/delivery-warnings.ts';
+import { type DestinationView, SOURCE_KINDS } from '../../aggregation/signers/destination-views.ts';
+import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/signers/signing-rule.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { parseID } from '../../http/parameters/parse-fields.ts';
 import type { Server } from '../../http/request/http-server.ts';

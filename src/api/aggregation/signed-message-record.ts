@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import type { AggregationResult } from '../../aggregation/request/aggregation-request.ts';
+import type { DeliveryAdvice } from '../../aggregation/signers/delivery-advice.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { integer, text } from '../../lib/encoding/schema.ts';
 import { accessListOf } from '../../pchain/codec/access-list.ts';

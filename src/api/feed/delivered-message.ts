@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
+import type { DeliveryAdvice } from '../../aggregation/signers/delivery-advice.ts';
 import type { FeedMessage } from '../../feed/feed-message.ts';
 import type { RequestContext } from '../../http/request/request-context.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';

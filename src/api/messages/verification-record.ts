@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
-import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/destinations/signing-rule.ts';
 import {
   type ReportedProblem,
   type SignedMessageReport,
   VERIFICATION_PROBLEMS,
   type VerificationBasis,
-} from '../../aggregation/request/message-verifier.ts';
+} from '../../aggregation/signers/message-verifier.ts';
+import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/signers/signing-rule.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';

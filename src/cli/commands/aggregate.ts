@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
-import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
+import type { DeliveryAdvice } from '../../aggregation/signers/delivery-advice.ts';
 import { MergedProgress } from '../../api/aggregation/merged-progress.ts';
 import {
   type AggregationBody,
@@ -149,8 +149,8 @@ function prepareOwn(
     const result = await network.aggregator.aggregate(request, {
       signal,
       waitMs: 1_000 * wait,
-      onResolved(_, signing) {
-        progress.quorumPercentage = Number(signing.quorumNum);
+      onResolved(plan) {
+        progress.quorumPercentage = Number(plan.quorumNum);
       },
       onAdvice(given) {
         advice = given;

@@ -1,8 +1,8 @@
-import { createDestinations } from '../../aggregation/destinations/destination-facts.ts';
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
-import type { Destination } from '../../aggregation/request/complete-request.ts';
-import { findDestination, type VerificationRequest } from '../../aggregation/request/message-verifier.ts';
-import { createSigningResolver, type Signing } from '../../aggregation/request/signing-resolver.ts';
+import { createDestinations } from '../../aggregation/signers/destination-facts.ts';
+import { findDestination, type VerificationRequest } from '../../aggregation/signers/message-verifier.ts';
+import type { SigningPlan } from '../../aggregation/signers/signing-plan.ts';
+import { createSigningResolver } from '../../aggregation/signers/signing-resolver.ts';
 import { createAddresseeFinder } from '../../aggregation/transactions/message-addressee.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createChainApi } from '../../pchain/rpc/chain-api.ts';
@@ -16,10 +16,8 @@ import { createWarpConfigs } from '../../pchain/state/warp-configs.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
 import { createWarpSet } from '../../validators/warp-set.ts';
 
-export interface PChainSigners extends Signing {
+export interface PChainSigners extends SigningPlan {
   readonly networkID: number;
-  /** The chain that verifies the message, named by the client or in the message. */
-  readonly destination: Destination | undefined;
 }
 
 /**
@@ -68,5 +66,5 @@ export async function askPChainSigners(
     message: unsignedMessage,
     justification: new Uint8Array(),
   };
-  return { networkID, destination, ...(await resolver.resolve(asked, signal)) };
+  return { networkID, ...(await resolver.resolve(asked, signal)) };
 }

@@ -1,5 +1,5 @@
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
-import { basisOf, reportOn } from '../../aggregation/request/message-verifier.ts';
+import { basisOf, reportOn } from '../../aggregation/signers/message-verifier.ts';
 import { parseOnlySigned, presentBasis, presentReport } from '../../api/messages/verification-record.ts';
 import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
 import { loadBackend } from '../../bls/backends/load-backend.ts';
@@ -111,7 +111,7 @@ export function judge(
   const reason = verification.kind === 'valid' ? undefined : verification.reason;
   if (reason === 'malformed') throw new Error('an encoded message is malformed');
   const report = reportOn(message, expected, reason);
-  const basis = chosen && presentBasis(basisOf(message.unsignedMessage, chosen, report.signedWeight));
+  const basis = chosen && presentBasis(basisOf(chosen, report.signedWeight));
   return presentReport(
     message,
     report,

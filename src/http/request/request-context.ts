@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
 import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
-import type { Signing } from '../../aggregation/request/signing-resolver.ts';
+import type { SigningPlan } from '../../aggregation/signers/signing-plan.ts';
 import type { SentMessage } from '../../pchain/codec/evm-receipt.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import type { BlockchainID, MessageID } from '../../warp/ids.ts';
@@ -27,7 +27,7 @@ export interface AggregationFacts {
   readonly stages: Readonly<Partial<Record<AggregationStage, number>>>;
 }
 
-export interface ResolvedRequest extends Pick<Signing, 'signingSubnetID' | 'pChainHeight' | 'quorumNum'> {
+export interface ResolvedRequest extends Pick<SigningPlan, 'signingSubnetID' | 'pChainHeight' | 'quorumNum'> {
   readonly messageID: MessageID;
   readonly sourceChainID: BlockchainID;
   readonly destinationChainID: BlockchainID | undefined;

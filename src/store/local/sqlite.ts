@@ -20,8 +20,6 @@ export interface DatabaseSchema {
   readonly version: number;
   /** Statements that create the tables unless they exist. */
   readonly tables: string;
-  /** Statements that turn tables of an earlier version, by its number, into the current ones. `tables` is executed after them. */
-  readonly migrations?: Readonly<Record<number, string>>;
 }
 
 type Action = 'open' | 'read' | 'write';
@@ -136,18 +134,12 @@ function prepareTables(database: DatabaseSync, path: string, schema: DatabaseSch
   // A power loss may undo the last commits, whose blocks are then read again, but never leaves a partial one.
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
   const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-  const migration = schema.migrations?.[version];
-  if (version !== 0 && version !== schema.version && migration === undefined) {
+  if (version !== 0 && version !== schema.version) {
     throw new StoreError(
       'open',
       path,
       `it has format ${version}, and this version reads format ${schema.version}; move it away to start with an empty one`,
     );
   }
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    database.exec(`${migration ?? ''}; ${schema.tables}; PRAGMA user_version = ${schema.version}; COMMIT`);
-  } finally {
-    rollBack(database);
-  }
+  database.exec(`${schema.tables}; PRAGMA user_version = ${schema.version}`);
 }

@@ -147,6 +147,14 @@ describe('an API that serves only recent heights', () => {
     expect([await api.weightAt(9), api.asked()]).toEqual([9, [[9]]]);
   });
 
+  it('is asked again for a height that it refused in words about something else', async () => {
+    await using api = await setUp({ tip: 12, proposed: 10, lowest: [8, 'gone'] });
+    expect(await api.weightAt(7)).toMatchObject({ kind: 'height_not_served' });
+    api.asked();
+    expect(await api.weightAt(7)).toMatchObject({ kind: 'height_not_served' });
+    expect(api.asked()[0]).toContain(7);
+  });
+
   it('leaves older heights to the next API', async () => {
     await using api = await setUp({ tip: 12, proposed: 10, lowest: [8, 'gone'] }, { tip: 12, proposed: 10 });
     expect([await api.weightAt(5), await api.weightAt(6)]).toEqual([5, 6]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ProgressEvent } from '../../../src/aggregation/collection/progress.ts';
-import type { AggregateOptions } from '../../../src/aggregation/request/aggregate.ts';
-import { indicesOf } from '../../../src/aggregation/request/signers-at-height.ts';
+import { indicesOf } from '../../../src/aggregation/signers/signers-at-height.ts';
+import type { Caller } from '../../../src/aggregation/stages/calls.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import type { Epoch } from '../../../src/pchain/rpc/chain-api.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
@@ -101,7 +101,7 @@ function createHarness() {
   return {
     ...harness,
     state,
-    aggregate: (more?: RequestOptions, options?: Partial<AggregateOptions>) =>
+    aggregate: (more?: RequestOptions, options?: Partial<Caller>) =>
       harness.finish(harness.start(withNewMessage(more), options)),
     failure: (more: RequestOptions) => harness.failure(withNewMessage(more)),
   };

@@ -3,17 +3,14 @@ import { createPenalties } from '../../../src/aggregation/admission/penalties.ts
 import type { AggregationLimits } from '../../../src/aggregation/aggregation-limits.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
-import { createDestinations } from '../../../src/aggregation/destinations/destination-facts.ts';
-import {
-  type AggregateOptions,
-  type AggregatorOptions,
-  createAggregator,
-} from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregation/request/aggregation-request.ts';
+import { createDestinations } from '../../../src/aggregation/signers/destination-facts.ts';
 import {
   createSigningResolver,
   type SigningResolverOptions,
-} from '../../../src/aggregation/request/signing-resolver.ts';
+} from '../../../src/aggregation/signers/signing-resolver.ts';
+import { type AggregatorOptions, createAggregator } from '../../../src/aggregation/stages/aggregator.ts';
+import type { Caller } from '../../../src/aggregation/stages/calls.ts';
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import type { L1MessageRequest } from '../../../src/aggregation/transactions/l1-messages.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
@@ -200,7 +197,6 @@ export function createHarness(limits: Partial<AggregationLimits> = {}, parts: Ha
   };
   const aggregator = createAggregator({
     resolver: createSigningResolver(resolving),
-    directory: resolving.directory,
     l1Messages,
     invalidSigners: createInvalidSigners(clock),
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
@@ -215,7 +211,7 @@ export function createHarness(limits: Partial<AggregationLimits> = {}, parts: Ha
     ...parts,
   });
 
-  function start(more: RequestOptions = {}, options: Partial<AggregateOptions> = {}) {
+  function start(more: RequestOptions = {}, options: Partial<Caller> = {}) {
     const result = aggregator.aggregate(request(more), { signal: NEVER, ...options });
     result.catch(() => undefined);
     return result;

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { createAdmission } from '../../../src/aggregation/admission/admission.ts';
+import { type Admission, createAdmission } from '../../../src/aggregation/admission/admission.ts';
+import type { JobPermit } from '../../../src/aggregation/admission/job-permit.ts';
 import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -67,44 +68,53 @@ describe('requests for messages that no validator has executed yet', () => {
 
 describe('permits to wait', () => {
   const MIB = 2 ** 20;
+  const NEVER = new AbortController().signal;
 
   function createPermits(maxAggregationsInFlight = 256) {
     const clock = new FakeClock();
     const metrics = createAggregatorMetrics(createMetrics(new Registry()));
-    const options = { clock, metrics, maxAggregationsInFlight, subnets: NO_POLICY, queueTimeoutMs: 1_000 };
+    const limits = { maxAggregationsInFlight, requestTimeoutMs: 1_000 };
+    const options = { clock, metrics, subnets: NO_POLICY, limits };
     return { clock, ...createAdmission(options) };
   }
 
-  test('are bounded by bytes, for one client and for all', () => {
-    const { admit } = createPermits();
-    const waitAll = (client: string): number => {
+  const acquire = async ({ placeFor }: Pick<Admission, 'placeFor'>, client: string): Promise<JobPermit> => {
+    const place = placeFor({ client, subnetID: SUBNET }, 0);
+    await place.acquire(NEVER);
+    return place.move();
+  };
+
+  test('are bounded by bytes, for one client and for all', async () => {
+    const admission = createPermits();
+    const waitAll = async (client: string): Promise<number> => {
       for (let count = 0; ; count += 1) {
+        const permit = await acquire(admission, client);
         try {
-          admit({ client, subnetID: SUBNET }).wait(client, MIB);
+          permit.wait(MIB);
         } catch (error) {
           expect(error).toMatchObject({ code: 'overloaded', retryAfterMs: 1_000 });
+          permit[Symbol.dispose]();
           return count;
         }
       }
     };
-    const [first, second] = [waitAll('a'), waitAll('b')];
+    const [first, second] = [await waitAll('a'), await waitAll('b')];
     // Two thirds of 1,024, and two thirds of the rest, by the weight of 5.
     expect(first).toBe(136);
     expect(second).toBe(46);
   });
 
-  test('are exchanged for a permit in turn, before new requests', async () => {
-    const { admit } = createPermits(1);
-    const request = { client: undefined, subnetID: SUBNET };
-    const first = admit(request);
-    first.wait('a', 0);
-    const second = admit(request);
-    const resumed = first.resume(new AbortController().signal);
-    expect(() => admit(request)).toThrow('too many requests');
+  test('are exchanged for a permit in turn, beside new requests', async () => {
+    const admission = createPermits(1);
+    const first = await acquire(admission, 'a');
+    first.wait(0);
+    const second = await acquire(admission, 'a');
+    const others = ['a', 'a', 'a'].map((client) => acquire(admission, client));
+    const resumed = first.resume(NEVER);
     second[Symbol.dispose]();
+    const [next] = await Promise.all(others.slice(0, 1));
+    next?.[Symbol.dispose]();
     await resumed;
-    expect(() => admit(request)).toThrow('too many requests');
-    first[Symbol.dispose]();
-    admit(request);
+    expect(await outcomesOf(others)).toEqual(['done', 'open', 'open']);
   });
 });

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
-import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
+import type { Aggregator } from '../../../src/aggregation/stages/aggregator.ts';
 import { NO_WEIGHTS } from '../../../src/aggregation/validators/validator-outcome.ts';
 import { RequestHistory } from '../../../src/api/requests/request-history.ts';
 import { createServer, type ServerOptions } from '../../../src/api/server.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
-import { createMessageVerifier } from '../../../src/aggregation/request/message-verifier.ts';
+import { createMessageVerifier } from '../../../src/aggregation/signers/message-verifier.ts';
 import { presentReport, type VerificationResult } from '../../../src/api/messages/verification-record.ts';
 import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
 import { judge, parseMessage } from '../../../src/cli/commands/verify.ts';
@@ -44,18 +44,21 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
     l1Messages: { addresseeOf: async () => undefined },
     resolver: {
       known: () => undefined,
-      async resolve(request) {
-        if (request.message.networkID !== networkID) throw new AggregatorError('wrong_network', 'another');
+      async resolve(question) {
+        if (question.message.networkID !== networkID) throw new AggregatorError('wrong_network', 'another');
         const signingSubnetID = PRIMARY_NETWORK_ID;
         return {
-          signingSubnetID,
           sourceSubnetID: signingSubnetID,
-          pChainHeight: 7n,
           warpSet,
           avoided: new Set(),
-          quorumNum,
           rule: 'source_subnet',
           target: undefined,
+          ...question,
+          quorumNum,
+          signingSubnetID,
+          pChainHeight: 7n,
+          key: '',
+          question,
         };
       },
     },

@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AggregatorError, type AggregatorErrorCode } from '../../../src/aggregation/aggregator-error.ts';
-import type { AggregateOptions } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
+import type { Caller } from '../../../src/aggregation/stages/calls.ts';
 import { createFeedMetrics } from '../../../src/feed/feed-metrics.ts';
 import { startMessageSigner } from '../../../src/feed/message-signer.ts';
 import { type MessageStore, openMessageStore } from '../../../src/feed/message-store.ts';
@@ -17,9 +17,9 @@ let store: MessageStore;
 let signer: AsyncDisposable;
 /** Number of blocks that were read. */
 let height: number;
-let requests: { readonly request: AggregationRequest; readonly options: AggregateOptions }[];
+let requests: { readonly request: AggregationRequest; readonly options: Caller }[];
 /** What the aggregator does with a request. */
-let answer: (request: AggregationRequest, options: AggregateOptions) => Promise<AggregationResult>;
+let answer: (request: AggregationRequest, options: Caller) => Promise<AggregationResult>;
 
 beforeEach(() => {
   clock = new FakeClock();

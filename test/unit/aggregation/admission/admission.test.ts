@@ -1,10 +1,11 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { createAdmission } from '../../../../src/aggregation/admission/admission.ts';
+import type { JobPermit } from '../../../../src/aggregation/admission/job-permit.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { createModelSigner } from '../../bls/backends/model-backend.ts';
 import {
   createHarness,
@@ -61,7 +62,7 @@ describe('while the P-Chain API hangs', () => {
   });
 });
 
-test('while all permits are taken, equal requests wait, and known results and recent failures are given', async () => {
+test('while all permits are taken, requests wait in a queue, and known results and recent failures are given', async () => {
   const { start, finish, failure, silence } = createHarness({ maxAggregationsInFlight: 3 });
   const known = await finish(start({ message: messageOf(100) }));
   silence(1, 2, 3, 4);
@@ -70,7 +71,7 @@ test('while all permits are taken, equal requests wait, and known results and re
   void start({ message: messageOf(3), signingSubnetID: OTHER_SUBNET });
   await drain();
   const [equal, other] = [start({ message: messageOf(1) }), start({ message: messageOf(4) })];
-  expect(await outcomesOf([equal, other])).toEqual(['open', 'overloaded']);
+  expect(await outcomesOf([equal, other])).toEqual(['open', 'open']);
   expect(await finish(start({ message: messageOf(100) }))).toEqual(known);
   expect(await failure({ message: messageOf(5) })).toMatchObject({ code: 'insufficient_weight' });
 });
@@ -196,8 +197,7 @@ describe('a machine', () => {
     const admission = createAdmission({
       clock: late,
       subnets,
-      maxAggregationsInFlight: max,
-      queueTimeoutMs: 1_000,
+      limits: { maxAggregationsInFlight: max, requestTimeoutMs: 1_000 },
       metrics: createAggregatorMetrics(createMetrics(registry)),
     });
     const limit = async () => Number(/aggregations_at_work_limit (\d+)/.exec(await registry.metrics())?.[1]);
@@ -205,17 +205,23 @@ describe('a machine', () => {
       lateMs = ms;
     };
     const { signal } = new AbortController();
-    const run = (client: string, subnetID = SUBNET) => {
-      const result = admission.run({ client, subnetID }, signal);
+    /** Waits for the permits of a job. */
+    const run = async (client: string, subnetID = SUBNET, bytes = 0): Promise<JobPermit> => {
+      const place = admission.placeFor({ client, subnetID }, bytes);
+      await place.acquire(signal);
+      return place.move();
+    };
+    const start = (client: string, subnetID = SUBNET, bytes = 0): Promise<JobPermit> => {
+      const result = run(client, subnetID, bytes);
       result.catch(() => undefined);
       return result;
     };
-    return { clock, admission, limit, beLate, run, signal };
+    return { clock, admission, limit, beLate, start, signal };
   }
 
   test('that is late runs fewer aggregations, and more again when it is not', async () => {
-    const { clock, admission, limit, beLate } = setUpAdmission();
-    using _permit = admission.admit({ client: 'c', subnetID: SUBNET });
+    const { clock, start, limit, beLate } = setUpAdmission();
+    using _permit = await start('c');
     expect(await limit()).toBe(8);
     beLate(40);
     await clock.advance(5_000);
@@ -227,37 +233,59 @@ describe('a machine', () => {
 
   test('admits two thirds for one client, and others after it', () => {
     const { admission } = setUpAdmission(30);
-    const admit = (client: string, subnetID: SubnetID) => admission.admit({ client, subnetID });
-    for (let number = 0; number < 20; number += 1) admit('flood', number % 2 === 0 ? SUBNET : OTHER_SUBNET);
-    expect(() => admit('flood', SUBNET)).toThrow('too many requests of this client');
-    admit('other', SUBNET);
+    const lookUp = (client: string, subnetID: SubnetID) => admission.lookUp({ client, subnetID });
+    for (let number = 0; number < 20; number += 1) lookUp('flood', number % 2 === 0 ? SUBNET : OTHER_SUBNET);
+    expect(() => lookUp('flood', SUBNET)).toThrow('too many requests of this client');
+    lookUp('other', SUBNET);
   });
 
   test('admits three quarters for all subnets that are not tracked, and tracked ones after them', () => {
     const { admission } = setUpAdmission(40, { tracked: new Set([SUBNET]) });
     const subnetOf = (number: number) => idFromBytes<SubnetID>(new Uint8Array(32).fill(100 + number), 'subnet');
-    const admit = (number: number) => admission.admit({ client: `${number}`, subnetID: subnetOf(number) });
-    for (let number = 0; number < 30; number += 1) admit(number);
-    expect(() => admit(30)).toThrow('subnets that are not tracked');
+    const lookUp = (number: number) => admission.lookUp({ client: `${number}`, subnetID: subnetOf(number) });
+    for (let number = 0; number < 30; number += 1) lookUp(number);
+    expect(() => lookUp(30)).toThrow('subnets that are not tracked');
     // It may be of any subnet.
-    expect(() => admission.admit({ client: 'lookup', subnetID: undefined })).toThrow('subnets that are not tracked');
-    admission.admit({ client: 'other', subnetID: SUBNET });
+    expect(() => admission.lookUp({ client: 'lookup', subnetID: undefined })).toThrow('subnets that are not tracked');
+    admission.lookUp({ client: 'other', subnetID: SUBNET });
   });
 
-  test('queues no more of one client or subnet than it can run soon, and serves others first', async () => {
-    const { run } = setUpAdmission(256);
-    const flood = Array.from({ length: 200 }, () => run('flood'));
-    expect(count(await outcomesOf(flood))).toEqual({ done: 4, open: 64, overloaded: 132 });
-    expect(await outcomesOf([run('good', OTHER_SUBNET), run('good', OTHER_SUBNET)])).toEqual(['done', 'done']);
+  test('queues jobs of one client, whose bytes have a bound, and serves others first', async () => {
+    const { start } = setUpAdmission(256);
+    const flood = Array.from({ length: 200 }, () => start('flood'));
+    expect(count(await outcomesOf(flood))).toEqual({ done: 4, open: 196 });
+    expect(await outcomesOf([start('good', OTHER_SUBNET), start('good', OTHER_SUBNET)])).toEqual(['done', 'done']);
+    const large = Array.from({ length: 100 }, () => start('large', SUBNET, 1024 * 1024));
+    // Two thirds of what is free of 64 MiB.
+    expect(count(await outcomesOf(large))).toEqual({ done: 1, open: 40, overloaded: 59 });
+    await expect(large.at(-1)).rejects.toMatchObject({
+      message: 'too many bytes of this client, or of all, wait in the queue',
+    });
+    const [last] = await outcomesOf([start('last', SUBNET, 1024 * 1024)]);
+    expect(last).toBe('open');
   });
 
-  test('lets a resting aggregation wait to resume, however many of its client are queued', async () => {
-    const { run, signal } = setUpAdmission(1);
-    const first = await run('flood');
+  test('refuses a job that has waited until its deadline, and no other', async () => {
+    const { clock, start } = setUpAdmission(1);
+    using _first = await start('a');
+    const second = start('b');
+    await clock.advance(500);
+    const third = start('b');
+    await clock.advance(500);
+    expect(await outcomesOf([second, third])).toEqual(['overloaded', 'open']);
+    await expect(second).rejects.toThrow('the request waited too long in the queue');
+  });
+
+  test('resumes work that has begun before the queue of its client is served', async () => {
+    const { start, signal } = setUpAdmission(2);
+    const first = await start('flood');
     first.rest();
-    const others = Array.from({ length: 100 }, () => run('flood'));
-    expect(count(await outcomesOf(others))).toEqual({ done: 1, open: 32, overloaded: 67 });
+    const others = Array.from({ length: 100 }, () => start('flood'));
+    await settle();
     const resumed = first.resume(signal);
-    expect(await outcomesOf([resumed])).toEqual(['open']);
+    expect(count(await outcomesOf(others))).toEqual({ done: 1, open: 99 });
+    const [other] = await Promise.all(others.slice(0, 1));
+    other?.[Symbol.dispose]();
+    expect(await outcomesOf([resumed])).toEqual(['done']);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { CollectionOutcome } from '../../../../src/aggregation/collection/collect-signatures.ts';
+import type { CollectionDeps } from '../../../../src/aggregation/collection/collection-context.ts';
 import { describeFailure } from '../../../../src/aggregation/collection/collection-failure.ts';
-import type { CollectionDeps } from '../../../../src/aggregation/collection/collection-job.ts';
+import type { JobEnd } from '../../../../src/aggregation/collection/job.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import type { AttemptOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
@@ -19,7 +19,7 @@ import {
   SUBNET_ID,
 } from './collection-fixture.ts';
 
-function summaryOf(outcome: CollectionOutcome): TallySummary {
+function summaryOf(outcome: JobEnd): TallySummary {
   if (outcome.kind !== 'insufficient') throw new Error('expected too little weight, got a signed message');
   return outcome.summary;
 }
@@ -125,7 +125,8 @@ describe('at the deadline', () => {
       getMany: () =>
         new Promise<ReadonlyMap<string, Uint8Array>>((resolve) => fixture.clock.after(1_500, () => resolve(new Map()))),
     };
-    const { value } = await fixture.run({ quorum: 67, deps: { store: slow } });
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, deps: { store: slow } }));
+    expect(atMs).toBe(1_000);
     expect(fixture.asked()).toEqual([]);
     expect(summaryOf(value).outcomes.not_asked).toEqual({ weight: 100n, count: 2, reasons: [] });
   });

@@ -5,21 +5,23 @@ import { createPenalties } from '../../../../src/aggregation/admission/penalties
 import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
 import { type AggregationLimits, aggregationLimits } from '../../../../src/aggregation/aggregation-limits.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
-import {
-  type CollectionOutcome,
-  collectSignatures,
-} from '../../../../src/aggregation/collection/collect-signatures.ts';
-import { CollectionCallers } from '../../../../src/aggregation/collection/collection-callers.ts';
-import type { CollectionDeps, CollectionJob } from '../../../../src/aggregation/collection/collection-job.ts';
+import { openCollection } from '../../../../src/aggregation/collection/collection.ts';
+import type { CollectionDeps } from '../../../../src/aggregation/collection/collection-context.ts';
+import type { Insufficient, Job, JobEnd, SignedEnd } from '../../../../src/aggregation/collection/job.ts';
 import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
+import { awaitExecution } from '../../../../src/aggregation/stages/await-execution.ts';
+import { collect as collectStage } from '../../../../src/aggregation/stages/collect.ts';
+import { JobCallers } from '../../../../src/aggregation/stages/share.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
 import type { AttemptOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
+import { stages } from '../../../../src/lib/concurrency/stages.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import { NO_SPAN } from '../../../../src/telemetry/spans.ts';
 import { verifySignedMessage } from '../../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import {
@@ -76,8 +78,7 @@ export interface CollectOptions {
   readonly signal?: AbortSignal;
   readonly deps?: Partial<CollectionDeps>;
   readonly progress?: ProgressFeed;
-  readonly permit?: CollectionJob['permit'];
-  readonly callers?: CollectionCallers;
+  readonly permit?: Omit<Job['permit'], typeof Symbol.dispose>;
   readonly sourceSubnetID?: SubnetID;
 }
 
@@ -183,28 +184,60 @@ export function createFixture(options: FixtureOptions) {
     return new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 7n, isConnected });
   }
 
-  function collect(options: CollectOptions) {
-    const { quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more } = options;
-    const result = collectSignatures(
-      {
-        message,
-        justification,
-        signatureKey: signatureKey({ message, justification }),
-        signingSubnetID: SUBNET_ID,
-        sourceSubnetID: options.sourceSubnetID ?? SUBNET_ID,
-        warpSet,
-        avoided: new Set(),
-        client: CLIENT,
-        progress: options.progress ?? createFeed(),
-        stages: [],
-        callers: options.callers ?? new CollectionCallers(),
-        permit: options.permit ?? { rest: () => undefined, wait: () => undefined, resume: async () => undefined },
-        quorumNum: BigInt(quorum),
-        quorumBuffer: BigInt(buffer),
+  /** Runs a job with one caller. */
+  async function runJob(options: CollectOptions): Promise<SignedEnd | Insufficient> {
+    const { quorum, buffer = 0, justification = new Uint8Array(), deps: more } = options;
+    const parts = {
+      message,
+      justification,
+      signingSubnetID: SUBNET_ID,
+      sourceSubnetID: options.sourceSubnetID ?? SUBNET_ID,
+      pChainHeight: 7n,
+      warpSet,
+      avoided: new Set<number>(),
+      quorumNum: BigInt(quorum),
+      quorumBuffer: BigInt(buffer),
+    };
+    const question = { ...parts, signingSubnetID: undefined, destination: undefined };
+    const plan = { ...parts, key: '', rule: 'source_subnet', target: undefined, question } as const;
+    const left = new AbortController();
+    const signal = AbortSignal.any([left.signal, ...(options.signal ? [options.signal] : [])]);
+    const callers = new JobCallers(clock, { ...limits, ...more?.limits });
+    const client = CLIENT;
+    const progress = options.progress ?? createFeed();
+    const key = signatureKey(plan);
+    const shared = { plan, signatureKey: key, client, span: NO_SPAN, progress, stages: [], times: callers, signal };
+    using collection = openCollection(shared, { ...deps, ...more });
+    let isHeld = true;
+    const permit: Job['permit'] = {
+      rest() {
+        isHeld = false;
+        options.permit?.rest();
       },
-      { ...deps, ...more },
-      signal ?? new AbortController().signal,
-    );
+      wait(bytes) {
+        isHeld = false;
+        options.permit?.wait(bytes);
+      },
+      async resume(until) {
+        if (!isHeld) await options.permit?.resume(until);
+        isHeld = true;
+      },
+      [Symbol.dispose]: () => undefined,
+    };
+    const run = stages<Job, JobEnd>(awaitExecution(), collectStage());
+    const ended = run({ key, plan, permit, collection, times: callers, signal });
+    ended.catch(() => undefined);
+    const { promise: over, resolve: fail } = Promise.withResolvers<Insufficient>();
+    const wait = { untilMs: 0, ends: undefined, spentMs: 0, [Symbol.dispose]: () => undefined };
+    using _caller = callers.join({ joinedMs: clock.monotonicMs(), wait, job: { collection }, fail });
+    const outcome = await Promise.race([ended, over]);
+    left.abort(new Error('the only caller has left'));
+    if (outcome.kind === 'not yet') throw new Error('a job ended before its time');
+    return outcome;
+  }
+
+  function collect(options: CollectOptions) {
+    const result = runJob(options);
     result.catch(() => undefined);
     return result;
   }
@@ -227,8 +260,8 @@ export function createFixture(options: FixtureOptions) {
   }
 
   /** The positions of the signers of a signed message, which must be one that a destination accepts. */
-  function signersOf(outcome: CollectionOutcome, quorum: number): number[] {
-    if (outcome.kind !== 'signed') throw new Error(`not signed but ${outcome.kind}: ${inspect(outcome.summary)}`);
+  function signersOf(outcome: JobEnd, quorum: number): number[] {
+    if (outcome.kind !== 'signed') throw new Error(`not signed: ${inspect(outcome, { depth: 5 })}`);
     const verification = verifySignedMessage(
       outcome.signedMessage,
       { networkID: NETWORK_ID, warpSet, quorumNum: BigInt(quorum) },

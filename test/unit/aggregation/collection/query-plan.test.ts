@@ -69,8 +69,7 @@ const state = fc
     quorum: fc.integer({ min: 0, max: 100 }),
     bufferShare: fc.integer({ min: 0, max: 100 }),
     connectDeadlineMs: nearNow(0, 700, -2_000),
-    repeatAtMs: nearNow(0),
-    repeatUntilMs: nearNow(0, 700),
+    mayRepeat: fc.boolean(),
     maxConcurrentQueries: fc.integer({ min: 1, max: 5 }),
   })
   .map(({ validators, quorum, bufferShare, ...rest }) => {
@@ -91,14 +90,14 @@ type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
 
 const PLAIN = { isCautious: false, isPChainMessage: false, connectionChanges: 0 };
 
-function plan({ tally, validators, connectDeadlineMs, repeatAtMs, repeatUntilMs, limits }: State) {
+function plan({ tally, validators, connectDeadlineMs, mayRepeat, limits }: State) {
   const isConnected = ({ index }: { index: number }) => validators[index]?.isConnected === true;
-  const view = { nowMs: NOW, isConnected, connectDeadlineMs, repeatAtMs, repeatUntilMs, ...PLAIN };
+  const view = { nowMs: NOW, isConnected, connectDeadlineMs, mayRepeat, ...PLAIN };
   return planQueries(tally, view, limits);
 }
 
 /** What the rules say of one validator, written down a second time. */
-function stand({ validators, connectDeadlineMs, repeatUntilMs }: State, index: number) {
+function stand({ validators, connectDeadlineMs, mayRepeat }: State, index: number) {
   const { progress, isConnected, forecast } = validators[index] as State['validators'][number];
   const isWaiting = progress.kind === 'waiting';
   const isDue = isWaiting && progress.notBeforeMs <= NOW;
@@ -107,16 +106,15 @@ function stand({ validators, connectDeadlineMs, repeatUntilMs }: State, index: n
   const isFresh = progress.kind === 'queued' || (progress.kind === 'asking' && NOW < progress.lateAtMs);
   const isAsking = progress.kind === 'asking' || progress.kind === 'queued';
   const hasRefused = isWaiting && progress.lastFailure?.kind === 'refused';
-  const isTooLate = hasRefused && NOW >= repeatUntilMs;
   const isLastResort = isWaiting && progress.lastFailure?.kind === 'timed_out' && forecast.kind !== 'avoided';
-  const maySign =
-    isAsking || progress.kind === 'answered' || (isWaiting && !isTooLate && (!isDue || isConnected || mayConnect));
-  const isWorthIt = !isTooLate && !isLastResort && !(hasRefused && progress.attempts > 3);
+  const maySign = isAsking || progress.kind === 'answered' || (isWaiting && (!isDue || isConnected || mayConnect));
+  const isWorthIt = !isLastResort && !(hasRefused && progress.attempts > 3);
   return {
     forecast,
     hasRefused,
     isLastResort,
-    mayBeAsked: isDue && isConnected && !isTooLate,
+    mayBeAsked: isDue && isConnected && (mayRepeat || !hasRefused),
+    isInTime: isFresh || progress.kind === 'answered',
     maySign,
     isAwaited:
       isWorthIt &&
@@ -154,6 +152,19 @@ function expectKind(state: State, planned: ReturnType<typeof plan>): void {
   const isNothingToCome = weightOf(state, (validator) => validator.isAwaited) === 0n;
   // Out of reach exactly if all that may still come is too little.
   expect(planned.kind === 'out of reach').toBe(possible < tally.neededWeight);
+  // Not yet only if no answer is due, and those that have not refused are too few.
+  if (planned.kind === 'not yet') {
+    expect(weightOf(state, ({ isInTime }) => isInTime)).toBe(0n);
+    const others = weightOf(state, ({ maySign, hasRefused }) => maySign && !hasRefused);
+    expect(tally.signedWeight + others).toBeLessThan(tally.neededWeight);
+    const all = [...state.validators.keys()].map((index) => stand(state, index));
+    const isFull = all.filter(({ isAsking }) => isAsking).length >= state.maxConcurrentQueries;
+    expect(
+      isUnsigned(state) ||
+        isFull ||
+        all.every(({ mayBeAsked, forecast }) => !mayBeAsked || forecast.kind === 'avoided'),
+    ).toBe(true);
+  }
   // Enough exactly if the target is reached, or the quorum is and nothing more is worth waiting for.
   expect(planned.kind === 'enough').toBe(
     tally.signedWeight >= tally.targetWeight || (tally.signedWeight >= tally.neededWeight && isNothingToCome),
@@ -165,11 +176,6 @@ function expectAllowed(state: State, planned: GoOn): void {
   const asked = new Set(planned.ask.map(({ index }) => index));
   expect(asked.size).toBe(planned.ask.length);
   for (const index of asked) expect(stand(state, index).mayBeAsked).toBe(true);
-  // While none has signed, two of those that refused, not before their time.
-  const isWithoutSignature = isUnsigned(state);
-  const again = [...asked].filter((index) => stand(state, index).hasRefused).length;
-  if (isWithoutSignature) expect(again).toBeLessThanOrEqual(NOW < state.repeatAtMs ? 0 : 2);
-  expect(planned.isRepeat).toBe(isWithoutSignature && again > 0);
 }
 
 function expectBestFirst(state: State, planned: GoOn): void {
@@ -221,7 +227,6 @@ function expectWake(state: State, planned: GoOn): void {
       expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
     }
     if (progress.kind !== 'waiting' || !maySign) continue;
-    if (stand(state, index).hasRefused) expect(planned.wakeAtMs).toBeLessThanOrEqual(state.repeatUntilMs);
     if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
     else if (!isConnected) {
       const graceMs = progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
@@ -242,7 +247,7 @@ test('an avoided validator is not asked while a late one may give the quorum, th
   const tally = createTally(warpSet, { quorumNum: 40n, quorumBuffer: 0n, forecasts });
   tally.set(1, { kind: 'waiting', notBeforeMs: 0, attempts: 1, lastFailure: REFUSED });
   tally.set(2, { kind: 'asking', lateAtMs: NOW - 1, attempts: 1 });
-  const times = { nowMs: NOW, connectDeadlineMs: 0, repeatAtMs: 0, repeatUntilMs: NOW };
+  const times = { nowMs: NOW, connectDeadlineMs: 0, mayRepeat: false };
   const planned = planQueries(tally, { ...PLAIN, ...times, isConnected: () => true }, LIMITS);
   expect(planned).toMatchObject({ kind: 'go on', ask: [] });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AggregatorError, type AggregatorErrorCode } from '../../../../src/aggregation/aggregator-error.ts';
-import { createNegativeCache, FAILURE_TTL_MS } from '../../../../src/aggregation/request/negative-cache.ts';
+import { createNegativeCache, FAILURE_TTL_MS } from '../../../../src/aggregation/results/negative-cache.ts';
 import { byOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { type BlockchainID, P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';

@@ -1,9 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { requestKey, resultKey, signatureKey } from '../../../../src/aggregation/request/result-key.ts';
+import { resultKey, signatureKey, subjectKey } from '../../../../src/aggregation/request/result-key.ts';
+import {
+  questionKey,
+  type SigningQuestion,
+  signingQuestion,
+} from '../../../../src/aggregation/signers/signing-question.ts';
 import { PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
-import { CHAIN, SUBNET, TX, UNKNOWN_CHAIN } from '../aggregator-fixture.ts';
+import { CHAIN, MESSAGE, SUBNET, TX, UNKNOWN_CHAIN } from '../aggregator-fixture.ts';
 import { setOf } from '../collection/tally-fixture.ts';
 
 const parts = fc
@@ -33,7 +38,7 @@ function make({ payload, networkID, weights, avoided, ...rest }: Parts) {
 
 function keyOf(drawn: Parts): string {
   const made = make(drawn);
-  return resultKey(made, made);
+  return resultKey(made);
 }
 
 const text = (value: unknown): string =>
@@ -55,37 +60,46 @@ test('two requests have the same key exactly if everything that the answer depen
   );
 });
 
-test('requests have the same key exactly if they say the same', () => {
-  type Request = Parameters<typeof requestKey>[0];
-  const message = (payload: number) => createUnsignedMessage(1, CHAIN, Uint8Array.of(payload));
-  const justification = fc.uint8Array({ maxLength: 2 });
+test('questions have the same key exactly if they are the same', () => {
+  const destination = fc.record({ chainID: fc.constantFrom(CHAIN, UNKNOWN_CHAIN), isRequired: fc.boolean() });
+  const questions = fc.record({
+    message: fc.nat(2).map((payload) => createUnsignedMessage(1, CHAIN, Uint8Array.of(payload))),
+    justification: fc.uint8Array({ maxLength: 2 }),
+    signingSubnetID: fc.constantFrom(undefined, PRIMARY_NETWORK_ID, SUBNET),
+    quorumNum: fc.bigInt(0n, 50n),
+    quorumBuffer: fc.bigInt(0n, 50n),
+    pChainHeight: fc.constantFrom(0n, 7n, 8n),
+    destination: fc.option(destination, { nil: undefined }),
+  });
+  fc.assert(
+    fc.property(questions, questions, (a: SigningQuestion, b: SigningQuestion) => {
+      for (const name of Object.keys(a) as (keyof SigningQuestion)[]) {
+        const changed = { ...a, [name]: b[name] };
+        expect(questionKey(changed) === questionKey(a)).toBe(text(changed) === text(a));
+      }
+    }),
+  );
+});
+
+test('subjects have the same key exactly if they are the same', () => {
   const evm = fc.record({
     chain: fc.constantFrom(undefined, CHAIN, UNKNOWN_CHAIN),
     logIndex: fc.constantFrom(undefined, 0, 1),
   });
-  const requests = fc.record({
-    subject: fc.oneof(
-      fc.record({ kind: fc.constant('message' as const), message: fc.nat(2).map(message), justification }),
-      fc.record({ kind: fc.constant('justification' as const), justification }),
-      fc.record({
-        kind: fc.constant('transaction' as const),
-        txID: fc.constant(TX),
-        evm: fc.option(evm, { nil: undefined }),
-      }),
-    ),
-    signingSubnetID: fc.constantFrom(undefined, PRIMARY_NETWORK_ID, SUBNET),
-    destinationChainID: fc.constantFrom(undefined, CHAIN, UNKNOWN_CHAIN),
-    quorumNum: fc.bigInt(0n, 50n),
-    quorumBuffer: fc.bigInt(0n, 50n),
-    pChainHeight: fc.constantFrom(0n, 7n, 8n),
-    followsTeleporter: fc.boolean(),
-  });
+  const justification = fc.uint8Array({ maxLength: 2 });
+  const message = fc.nat(2).map((payload) => createUnsignedMessage(1, CHAIN, Uint8Array.of(payload)));
+  const subjects = fc.oneof(
+    fc.record({ kind: fc.constant('message' as const), message, justification }),
+    fc.record({ kind: fc.constant('justification' as const), justification }),
+    fc.record({
+      kind: fc.constant('transaction' as const),
+      txID: fc.constant(TX),
+      evm: fc.option(evm, { nil: undefined }),
+    }),
+  );
   fc.assert(
-    fc.property(requests, requests, (a: Request, b: Request) => {
-      for (const name of Object.keys(a) as (keyof Request)[]) {
-        const changed = { ...a, [name]: b[name] };
-        expect(requestKey(changed) === requestKey(a)).toBe(text(changed) === text(a));
-      }
+    fc.property(subjects, subjects, (a, b) => {
+      expect(subjectKey(a) === subjectKey(b)).toBe(text(a) === text(b));
     }),
   );
 });
@@ -102,10 +116,9 @@ test('the key of a signature depends on the message and the justification alone'
 });
 
 test('a quorum that is left to the destination is not the default, and 67 is without a destination', () => {
-  const subject = { kind: 'justification', justification: Uint8Array.of(1) } as const;
-  const keyOfRequest = (more: object) => requestKey({ subject, ...more });
+  const subject = { kind: 'message', message: MESSAGE, justification: new Uint8Array() } as const;
+  const keyOfRequest = (more: object) => questionKey(signingQuestion(more, subject));
   expect(keyOfRequest({ quorumNum: 67n })).toBe(keyOfRequest({}));
-  for (const more of [{ destinationChainID: CHAIN }, { followsTeleporter: true }]) {
-    expect(keyOfRequest({ ...more, quorumNum: 67n })).not.toBe(keyOfRequest(more));
-  }
+  const more = { destinationChainID: CHAIN };
+  expect(keyOfRequest({ ...more, quorumNum: 67n })).not.toBe(keyOfRequest(more));
 });

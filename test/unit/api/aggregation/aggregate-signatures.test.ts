@@ -6,7 +6,7 @@ import {
   AggregatorError,
   type RequestField,
 } from '../../../../src/aggregation/aggregator-error.ts';
-import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
+import type { Aggregator } from '../../../../src/aggregation/stages/aggregator.ts';
 import type { TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { aborted } from '../../../../src/lib/concurrency/deadline.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';

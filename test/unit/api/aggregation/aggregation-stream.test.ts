@@ -8,8 +8,9 @@ import Schema, { type Validator } from 'typebox/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import type { ProgressEvent, ProgressState } from '../../../../src/aggregation/collection/progress.ts';
-import type { AggregateOptions, Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
 import type { AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
+import type { Aggregator } from '../../../../src/aggregation/stages/aggregator.ts';
+import type { Caller } from '../../../../src/aggregation/stages/calls.ts';
 import { AGGREGATION_EVENTS, type AggregationEventKind } from '../../../../src/api/aggregation/progress-records.ts';
 import { aborted } from '../../../../src/lib/concurrency/deadline.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
@@ -30,7 +31,7 @@ const HEARTBEAT_MS = 10_000;
 
 /** Requests that go as the test says. */
 function heldAggregator() {
-  const waiters: AggregateOptions[] = [];
+  const waiters: Caller[] = [];
   const ending = Promise.withResolvers<AggregationResult>();
   ending.promise.catch(() => undefined);
   const aggregator: Aggregator = {

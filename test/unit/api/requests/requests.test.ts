@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { summarizeTally } from '../../../../src/aggregation/collection/tally.ts';
-import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
+import type { Aggregator } from '../../../../src/aggregation/stages/aggregator.ts';
 import type { AccessOptions } from '../../../../src/http/access/access.ts';
 import type { ApiKey } from '../../../../src/http/request/client-identity.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';

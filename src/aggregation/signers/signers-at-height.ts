@@ -9,22 +9,15 @@ import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import { askOptionally } from '../ask-p-chain.ts';
-import type { EpochReading } from '../destinations/delivery-warnings.ts';
 import { unknownSubnet } from '../unknown-subnet.ts';
-import type { CompleteRequest, Destination } from './complete-request.ts';
+import type { EpochReading } from './delivery-warnings.ts';
+import type { SignersAtHeight } from './signing-plan.ts';
+import type { Destination, SigningQuestion } from './signing-question.ts';
 
-export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
+export type HeightChoice = Pick<SigningQuestion, 'pChainHeight' | 'destination'>;
 
-export interface SignersAtHeight {
-  readonly signingSubnetID: SubnetID;
-  readonly pChainHeight: bigint;
-  readonly warpSet: WarpSet;
-  /** Canonical indices of validators that are asked only if the quorum needs them. */
-  readonly avoided: ReadonlySet<number>;
-}
-
-/** The signers, and what was read of the destination's epoch on the way. */
-export interface SignersInEpoch extends SignersAtHeight {
+/** What was read of the destination's epoch on the way to the signers. */
+interface WithEpoch {
   readonly epoch: EpochReading;
 }
 
@@ -55,7 +48,7 @@ export class SignersReader {
     if (!(await this.#options.directory.exists(subnetID, signal))) throw await this.#withoutSubnet(subnetID, signal);
   }
 
-  async read(at: HeightChoice, signingSubnetID: SubnetID, signal: AbortSignal): Promise<SignersInEpoch> {
+  async read(at: HeightChoice, signingSubnetID: SubnetID, signal: AbortSignal): Promise<SignersAtHeight & WithEpoch> {
     const found = await this.#findSet(at, signingSubnetID, signal).catch((error: unknown) => {
       throw describeHeight(error, at);
     });
@@ -71,7 +64,7 @@ export class SignersReader {
     { pChainHeight: pinned, destination }: HeightChoice,
     subnetID: SubnetID,
     signal: AbortSignal,
-  ): Promise<Pick<SignersInEpoch, 'pChainHeight' | 'warpSet' | 'epoch'>> {
+  ): Promise<Pick<SignersAtHeight, 'pChainHeight' | 'warpSet'> & WithEpoch> {
     const { validatorSets } = this.#options;
     const isPinned = pinned !== 0n;
     const reading = destination && (await this.#readEpoch(destination, isPinned, signal));

@@ -7,12 +7,14 @@ import type { WarpSet } from '../../validators/warp-set.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import { askPChain } from '../ask-p-chain.ts';
-import type { DeliveryTarget } from '../destinations/delivery-warnings.ts';
-import type { DestinationFacts, Destinations } from '../destinations/destination-facts.ts';
-import { chooseSigners, type SignersChoice, signersFor } from '../destinations/signing-rule.ts';
-import { type AggregationRequest, requireSum } from './aggregation-request.ts';
-import { type CompleteRequest, type Destination, destinationOf } from './complete-request.ts';
-import { type HeightChoice, indicesOf, type SignersAtHeight, SignersReader } from './signers-at-height.ts';
+import { requireSum } from '../request/aggregation-request.ts';
+import { resultKey } from '../request/result-key.ts';
+import type { DeliveryTarget } from './delivery-warnings.ts';
+import type { DestinationFacts, Destinations } from './destination-facts.ts';
+import { type HeightChoice, indicesOf, SignersReader } from './signers-at-height.ts';
+import type { SignersAtHeight, SigningPlan } from './signing-plan.ts';
+import type { Destination, SigningQuestion } from './signing-question.ts';
+import { chooseSigners, signersFor } from './signing-rule.ts';
 
 export interface SigningResolverOptions {
   readonly networkID: number;
@@ -25,24 +27,24 @@ export interface SigningResolverOptions {
   readonly resolveTimeoutMs: number;
 }
 
-export interface Signing extends SignersAtHeight, SignersChoice {
-  readonly sourceSubnetID: SubnetID;
-  /** Undefined without a destination, and for one that the P-Chain does not know. */
-  readonly target: DeliveryTarget | undefined;
-}
-
 /** Finds the validator set that must sign a message, and its height. Methods with a signal throw `AggregatorError`, or the signal's reason. */
 export interface SigningResolver {
   /** Returns the signing subnet, if no lookup is needed. */
-  knownSigningSubnet(request: AggregationRequest): SubnetID | undefined;
+  knownSigningSubnet(question: SigningQuestion): SubnetID | undefined;
+  /** Whether the P-Chain is known to have the destination, if the question has one. */
+  isDestinationKnown(question: SigningQuestion): boolean;
   /** Resolves from caches only; undefined if that is not possible. */
-  known(request: CompleteRequest): Signing | undefined;
+  known(question: SigningQuestion): SigningPlan | undefined;
   /** Returns what is cached about a destination that a request does not name; undefined if its rule is not cached. */
   knownTarget(chainID: BlockchainID, signingSubnetID: SubnetID): DeliveryTarget | undefined;
   /** @param onSubnet called before the validators are read; an error that it throws is passed on */
-  resolve(request: CompleteRequest, signal: AbortSignal, onSubnet?: (subnetID: SubnetID) => void): Promise<Signing>;
+  resolve(
+    question: SigningQuestion,
+    signal: AbortSignal,
+    onSubnet?: (subnetID: SubnetID) => void,
+  ): Promise<SigningPlan>;
   /** Resolves again after signing; returns `before` if the P-Chain API fails. */
-  resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
+  resolveAgain(before: SigningPlan, signal: AbortSignal): Promise<SigningPlan>;
   /** Returns the validators of a subnet that would have to sign. */
   signersOf(subnetID: SubnetID, at: HeightChoice, signal: AbortSignal): Promise<SignersAtHeight>;
 }
@@ -66,24 +68,25 @@ class NetworkSigningResolver implements SigningResolver {
     this.#signers = new SignersReader(options);
   }
 
-  knownSigningSubnet(request: AggregationRequest): SubnetID | undefined {
+  knownSigningSubnet({ message, signingSubnetID, destination }: SigningQuestion): SubnetID | undefined {
     const { directory, destinations } = this.#options;
-    const { subject, signingSubnetID } = request;
-    if (subject.kind !== 'message') return undefined;
-    const { sourceChainID } = subject.message;
+    const { sourceChainID } = message;
     const source = directory.knownSubnetOf(sourceChainID);
     if (source === undefined) return undefined;
     if (signingSubnetID !== undefined) return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
-    const destination = destinationOf(request, subject.message);
     // Messages of an L1 are signed by that L1 whatever their destination.
     if (destination === undefined || source !== PRIMARY_NETWORK_ID) return source;
     const facts = destinations.known(destination.chainID);
     return facts && signersFor({ sourceChainID, sourceSubnetID: source }, facts)?.signingSubnetID;
   }
 
-  known(request: CompleteRequest): Signing | undefined {
+  isDestinationKnown({ destination }: SigningQuestion): boolean {
+    return destination === undefined || this.#options.directory.knownSubnetOf(destination.chainID) !== undefined;
+  }
+
+  known(question: SigningQuestion): SigningPlan | undefined {
     const { networkID, directory, validatorSets, funds } = this.#options;
-    const { message, signingSubnetID: given, pChainHeight: pinned, destination } = request;
+    const { message, signingSubnetID: given, pChainHeight: pinned, destination } = question;
     if (message.networkID !== networkID || destination !== undefined) return undefined;
     const sourceSubnetID = directory.knownSubnetOf(message.sourceChainID);
     const signingSubnetID = given ?? sourceSubnetID;
@@ -96,9 +99,9 @@ class NetworkSigningResolver implements SigningResolver {
     if (warpSet === undefined || warpSet.totalWeight === 0n) return undefined;
     const soonInactive = funds.knownSoonInactive(signingSubnetID, warpSet);
     if (soonInactive === undefined) return undefined;
-    const chosen = chooseSigners({ sourceChainID: message.sourceChainID, sourceSubnetID }, request, undefined);
+    const chosen = chooseSigners({ sourceChainID: message.sourceChainID, sourceSubnetID }, question, undefined);
     const avoided = indicesOf(warpSet, soonInactive);
-    return { ...chosen, sourceSubnetID, pChainHeight, warpSet, avoided, target: undefined };
+    return planOf(question, { ...chosen, sourceSubnetID, pChainHeight, warpSet, avoided, target: undefined });
   }
 
   knownTarget(chainID: BlockchainID, signingSubnetID: SubnetID): DeliveryTarget | undefined {
@@ -113,28 +116,28 @@ class NetworkSigningResolver implements SigningResolver {
   }
 
   async resolve(
-    request: CompleteRequest,
+    question: SigningQuestion,
     parent: AbortSignal,
     onSubnet?: (subnetID: SubnetID) => void,
-  ): Promise<Signing> {
-    this.#requireNetwork(request);
+  ): Promise<SigningPlan> {
+    this.#requireNetwork(question);
     return await this.#ask(parent, async (signal) => {
-      using _ahead = this.#readHeightAhead(request, signal);
-      const { chosen, sourceSubnetID, facts } = await this.#chooseSigners(request, signal);
+      using _ahead = this.#readHeightAhead(question, signal);
+      const { chosen, sourceSubnetID, facts } = await this.#chooseSigners(question, signal);
       const { signingSubnetID, quorumNum } = chosen;
-      requireSum(quorumNum, request.quorumBuffer);
+      requireSum(quorumNum, question.quorumBuffer);
       // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
       await this.#signers.requireSubnet(signingSubnetID, signal);
       onSubnet?.(signingSubnetID);
-      const known = { ...request, destination: facts && request.destination };
+      const known = { ...question, destination: facts && question.destination };
       const { epoch, ...signers } = await this.#signers.read(known, signingSubnetID, signal);
-      return { ...signers, ...chosen, sourceSubnetID, target: facts && { facts, epoch } };
+      return planOf(question, { ...signers, ...chosen, sourceSubnetID, target: facts && { facts, epoch } });
     });
   }
 
-  async resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+  async resolveAgain(before: SigningPlan, signal: AbortSignal): Promise<SigningPlan> {
     try {
-      return await this.resolve(request, signal);
+      return await this.resolve(before.question, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AggregatorError) return before;
@@ -161,7 +164,7 @@ class NetworkSigningResolver implements SigningResolver {
     return askPChain({ clock, timeoutMs }, parent, question);
   }
 
-  #requireNetwork({ message }: CompleteRequest): void {
+  #requireNetwork({ message }: SigningQuestion): void {
     const { networkID } = this.#options;
     if (message.networkID === networkID) return;
     throw new AggregatorError(
@@ -172,7 +175,7 @@ class NetworkSigningResolver implements SigningResolver {
   }
 
   /** Reads the proposed height during a long lookup of the subnet, until it is disposed. */
-  #readHeightAhead({ pChainHeight }: CompleteRequest, signal: AbortSignal): Disposable | undefined {
+  #readHeightAhead({ pChainHeight }: SigningQuestion, signal: AbortSignal): Disposable | undefined {
     if (pChainHeight !== 0n) return undefined;
     const { clock, validatorSets } = this.#options;
     const read = (): void => void validatorSets.proposedHeight(signal).catch(() => undefined);
@@ -180,16 +183,16 @@ class NetworkSigningResolver implements SigningResolver {
   }
 
   /** Chooses subnet and quorum by the subnet of the source chain and by what the destination demands. */
-  async #chooseSigners(request: CompleteRequest, signal: AbortSignal) {
-    const { sourceChainID } = request.message;
+  async #chooseSigners(question: SigningQuestion, signal: AbortSignal) {
+    const { sourceChainID } = question.message;
     const sourceSubnetID = await this.#options.directory.validatedBy(sourceChainID, signal);
     if (sourceSubnetID === undefined) {
       throw new AggregatorError('unknown_source_chain', `the P-Chain does not know its source chain ${sourceChainID}`, {
         field: 'message',
       });
     }
-    const facts = request.destination && (await this.#findDestination(request.destination, signal));
-    return { chosen: chooseSigners({ sourceChainID, sourceSubnetID }, request, facts), sourceSubnetID, facts };
+    const facts = question.destination && (await this.#findDestination(question.destination, signal));
+    return { chosen: chooseSigners({ sourceChainID, sourceSubnetID }, question, facts), sourceSubnetID, facts };
   }
 
   /** @throws {AggregatorError} if the client names a blockchain that does not exist */
@@ -201,6 +204,15 @@ class NetworkSigningResolver implements SigningResolver {
     if (facts !== undefined || !isRequired) return facts;
     throw unknownBlockchain({ chainID });
   }
+}
+
+function planOf(
+  question: SigningQuestion,
+  chosen: Omit<SigningPlan, 'key' | 'message' | 'justification' | 'quorumBuffer' | 'question'>,
+): SigningPlan {
+  const { message, justification, quorumBuffer } = question;
+  const key = resultKey({ ...chosen, message, justification, quorumBuffer });
+  return { ...chosen, key, message, justification, quorumBuffer, question };
 }
 
 function unknownBlockchain({ chainID }: Pick<Destination, 'chainID'>): AggregatorError {

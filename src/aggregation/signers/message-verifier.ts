@@ -17,13 +17,14 @@ import { createLookupLimit, type LookupMetrics } from '../admission/lookup-limit
 import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { renameField } from '../aggregator-error.ts';
-import { type DeliveryWarning, deliveryWarnings, unknownDestination } from '../destinations/delivery-warnings.ts';
-import { teleporterDestination } from '../destinations/message-destination.ts';
-import type { SigningRule } from '../destinations/signing-rule.ts';
+import { type AggregationRequest, settingsOf } from '../request/aggregation-request.ts';
 import type { L1Messages } from '../transactions/l1-messages.ts';
-import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
-import { type CompleteRequest, type Destination, destinationOf } from './complete-request.ts';
-import type { Signing, SigningResolver } from './signing-resolver.ts';
+import { type DeliveryWarning, deliveryWarnings, unknownDestination } from './delivery-warnings.ts';
+import { teleporterDestination } from './message-destination.ts';
+import type { SigningPlan } from './signing-plan.ts';
+import { type Destination, destinationOf } from './signing-question.ts';
+import type { SigningResolver } from './signing-resolver.ts';
+import type { SigningRule } from './signing-rule.ts';
 
 export interface VerificationRequest
   extends Pick<AggregationRequest, 'signingSubnetID' | 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
@@ -42,7 +43,7 @@ export interface SignedMessageReport<Kind extends ReportedProblem = Verification
 }
 
 /** How the validators were chosen, and what a destination may find besides. */
-export interface VerificationBasis extends Pick<Signing, 'signingSubnetID' | 'pChainHeight'> {
+export interface VerificationBasis extends Pick<SigningPlan, 'signingSubnetID' | 'pChainHeight'> {
   readonly rule: SigningRule;
   readonly destinationChainID: BlockchainID | undefined;
   readonly epoch: Epoch | undefined;
@@ -115,19 +116,19 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
       const { unsignedMessage } = message;
       const { signingSubnetID } = given;
       const asked = { ...settings, signingSubnetID, message: unsignedMessage, justification: NONE };
-      const resolve = async (): Promise<Signing & Pick<CompleteRequest, 'destination'>> => {
+      const resolve = async (): Promise<SigningPlan> => {
         const destination = await findDestination(unsignedMessage, given, l1Messages, signal);
-        return { destination, ...(await resolver.resolve({ ...asked, destination }, signal)) };
+        return await resolver.resolve({ ...asked, destination }, signal);
       };
       const isKnown =
         destinationOf({ ...given, followsTeleporter: true }, unsignedMessage) === undefined &&
         resolver.known({ ...asked, destination: undefined }) !== undefined;
       const resolved = isKnown ? resolve() : penalties.lookUp(client, resolve);
-      const signing = await renameField(resolved, 'message', 'signedMessage');
-      const { quorumNum, warpSet } = signing;
+      const plan = await renameField(resolved, 'message', 'signedMessage');
+      const { quorumNum, warpSet } = plan;
       const expected = { networkID: unsignedMessage.networkID, warpSet, quorumNum };
       const report = reportOn(message, expected, await judge(message, expected, signal));
-      return { ...report, ...basisOf(unsignedMessage, signing, report.signedWeight) };
+      return { ...report, ...basisOf(plan, report.signedWeight) };
     },
   };
 }
@@ -153,17 +154,14 @@ export async function findDestination(
 }
 
 /** Describes how the validators of a verification were chosen. */
-export function basisOf(
-  { sourceChainID }: UnsignedMessage,
-  { destination, target, ...signing }: Signing & Pick<CompleteRequest, 'destination'>,
-  signedWeight: bigint,
-): VerificationBasis {
-  const { rule, signingSubnetID, pChainHeight } = signing;
+export function basisOf(plan: SigningPlan, signedWeight: bigint): VerificationBasis {
+  const { rule, signingSubnetID, pChainHeight, target } = plan;
+  const { destination } = plan.question;
   const basis = { rule, signingSubnetID, pChainHeight, destinationChainID: destination?.chainID };
   if (target === undefined) {
     return { ...basis, epoch: undefined, warnings: destination ? [unknownDestination(destination.chainID)] : [] };
   }
-  const warnings = deliveryWarnings({ ...signing, sourceChainID, signedWeight }, target);
+  const warnings = deliveryWarnings({ ...plan, sourceChainID: plan.message.sourceChainID, signedWeight }, target);
   return { ...basis, epoch: target.epoch.kind === 'read' ? target.epoch.epoch : undefined, warnings };
 }
 

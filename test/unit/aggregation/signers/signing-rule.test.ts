@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseSigners, signersFor } from '../../../../src/aggregation/destinations/signing-rule.ts';
+import { chooseSigners, signersFor } from '../../../../src/aggregation/signers/signing-rule.ts';
 import type { WarpReading } from '../../../../src/pchain/state/warp-configs.ts';
 import {
   type BlockchainID,

@@ -3,7 +3,7 @@ import {
   type DeliveryTarget,
   deliveryWarnings,
   type EpochReading,
-} from '../../../../src/aggregation/destinations/delivery-warnings.ts';
+} from '../../../../src/aggregation/signers/delivery-warnings.ts';
 import type { WarpReading } from '../../../../src/pchain/state/warp-configs.ts';
 import { type BlockchainID, idFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { OTHER_SUBNET, SUBNET } from '../aggregator-fixture.ts';
@@ -69,6 +69,10 @@ test('validators that differ from those of the epoch are noticed, whatever the h
   expect(codes({}, {}, epochAt(90n, setOf([40n, 30n, 30n])))).toEqual([]);
   expect(codes({}, {}, epochAt(90n, setOf([40n, 30n, 31n])))).toEqual(['set_differs_from_epoch']);
   expect(codes({}, {}, epochAt(90n, setOf([])))).toEqual(['set_differs_from_epoch']);
+});
+
+test('at the height of the epoch the sets are the same, whether the one of the epoch was read or not', () => {
+  expect(codes({}, {}, epochAt(100n, undefined))).toEqual([]);
 });
 
 test('an epoch that cannot be read or compared is said', () => {

@@ -4,18 +4,16 @@ import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-schedu
 import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import type { SignatureStore } from '../../store/local/signature-store.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import type { WarpSet } from '../../validators/warp-set.ts';
-import type { SubnetID } from '../../warp/ids.ts';
-import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { ObserveDelay } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
 import type { AggregationLimits } from '../aggregation-limits.ts';
 import type { AggregatorMetrics, CountOutcome, StageInterval } from '../aggregator-metrics.ts';
+import type { SigningPlan } from '../signers/signing-plan.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
-import type { CollectionCallers } from './collection-callers.ts';
+import type { CollectionTimes } from './job.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { Tally } from './tally.ts';
 
@@ -34,51 +32,27 @@ export interface CollectionDeps {
   readonly scheduler: EventLoopScheduler;
 }
 
-export interface CollectionJob {
-  readonly message: UnsignedMessage;
-  readonly justification: Uint8Array;
+export interface CollectionParts {
+  readonly plan: SigningPlan;
   readonly signatureKey: string;
-  readonly signingSubnetID: SubnetID;
-  readonly sourceSubnetID: SubnetID;
-  readonly warpSet: WarpSet;
-  readonly avoided: ReadonlySet<number>;
-  readonly quorumNum: bigint;
-  readonly quorumBuffer: bigint;
-  readonly progress: ProgressFeed;
-  /** Receives the stages of the collection. */
-  readonly stages: StageInterval[];
-  readonly span?: Span | undefined;
+  /** The client of the caller that began the job. */
   readonly client: string | undefined;
-  readonly permit: CollectionPermit;
-  readonly callers: CollectionCallers;
+  readonly span: Span;
+  readonly progress: ProgressFeed;
+  /** Receives the stages of the job. */
+  readonly stages: StageInterval[];
+  readonly times: CollectionTimes;
+  readonly signal: AbortSignal;
 }
 
-/** The permits of a collection. */
-export interface CollectionPermit {
-  /** Releases the permit to run while the collection only waits for answers. */
-  rest(): void;
-  /**
-   * Releases all permits until one of the validators that refused signs.
-   *
-   * @throws {AggregatorError} if too many requests wait
-   */
-  wait(): void;
-  /** Acquires them again. Returns without them when the signal aborts. */
-  resume(until: AbortSignal): Promise<void>;
-}
-
-/** What the parts of one running collection share. */
-export interface CollectionContext extends CollectionJob, CollectionDeps {
+/** What the parts of a collection share. */
+export interface CollectionContext extends CollectionParts, CollectionDeps {
   readonly tally: Tally;
   readonly history: AnswerHistory;
   readonly sum: ReturnType<BlsService['startAggregation']>;
   readonly countOutcome: CountOutcome;
   readonly changes: WakeUp;
   readonly isPChainMessage: boolean;
-  readonly startMs: number;
-  /** Of the first caller. */
-  readonly deadlineMs: () => number;
-  readonly signal: AbortSignal;
-  /** Aborts when the collection ends, and ends pending requests except trials. */
+  /** Aborts when the collection is disposed of, and ends pending requests except trials. */
   readonly over: AbortSignal;
 }

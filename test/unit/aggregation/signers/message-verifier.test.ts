@@ -3,28 +3,20 @@ import { expect, test } from 'vitest';
 import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
-import { createMessageVerifier } from '../../../../src/aggregation/request/message-verifier.ts';
+import { createMessageVerifier } from '../../../../src/aggregation/signers/message-verifier.ts';
 import type { SignedVerdict } from '../../../../src/bls/service/bls-jobs.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
-import { MESSAGE, SUBNET, validatorSet } from '../aggregator-fixture.ts';
+import { MESSAGE, validatorSet } from '../aggregator-fixture.ts';
+import { planOf } from '../stages/stage-fixture.ts';
 
 const never = new AbortController().signal;
 
 function createHarness() {
   const clock = new FakeClock();
   const warpSet = createWarpSet(validatorSet(10n));
-  const signing = {
-    signingSubnetID: SUBNET,
-    sourceSubnetID: SUBNET,
-    pChainHeight: 7n,
-    warpSet,
-    avoided: new Set<number>(),
-    quorumNum: 67n,
-    rule: 'source_subnet' as const,
-    target: undefined,
-  };
+  const plan = planOf({ pChainHeight: 7n, warpSet });
   const resolving = { calls: 0, isKnown: false, isMissing: false };
   const checks: PromiseWithResolvers<SignedVerdict>[] = [];
   const registry = new Registry();
@@ -35,11 +27,11 @@ function createHarness() {
     penalties: createPenalties(clock, metrics),
     l1Messages: { addresseeOf: async () => undefined },
     resolver: {
-      known: () => (resolving.isKnown ? signing : undefined),
+      known: () => (resolving.isKnown ? plan : undefined),
       async resolve() {
         resolving.calls += 1;
         if (!resolving.isKnown && resolving.isMissing) throw new AggregatorError('unknown_source_chain', 'unknown');
-        return signing;
+        return plan;
       },
     },
     bls: {

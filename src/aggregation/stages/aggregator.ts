@@ -1,0 +1,79 @@
+import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
+import { stages } from '../../lib/concurrency/stages.ts';
+import { createAdmission } from '../admission/admission.ts';
+import { createLookups } from '../admission/lookups.ts';
+import type { Penalties } from '../admission/penalties.ts';
+import { QueryConcurrency } from '../admission/query-concurrency.ts';
+import { RunningJobs } from '../admission/running-jobs.ts';
+import type { CollectionDeps } from '../collection/collection-context.ts';
+import type { Job, JobEnd } from '../collection/job.ts';
+import type { AggregationRequest, AggregationResult } from '../request/aggregation-request.ts';
+import { createResultCache } from '../results/result-cache.ts';
+import type { SigningResolver } from '../signers/signing-resolver.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
+import { awaitExecution } from './await-execution.ts';
+import { type AskedCall, type Caller, type PlannedCall, startWait } from './calls.ts';
+import { charge } from './charge.ts';
+import { collect } from './collect.ts';
+import { type FindOptions, find } from './find.ts';
+import { followSet } from './follow-set.ts';
+import { observe } from './observe.ts';
+import { queue } from './queue.ts';
+import { recall } from './recall.ts';
+import { remembered } from './remembered.ts';
+import { type ReplicateOptions, replicate } from './replicate.ts';
+import { resolve } from './resolve.ts';
+import { type RunningJob, share } from './share.ts';
+
+export interface AggregatorOptions extends Omit<CollectionDeps, 'observeDelay' | 'queries' | 'scheduler'> {
+  readonly resolver: SigningResolver;
+  readonly l1Messages: FindOptions['l1Messages'];
+  readonly subnets: SubnetPolicy;
+  readonly penalties: Penalties;
+  readonly distributedFlights?: ReplicateOptions['distributedFlights'];
+}
+
+export interface Aggregator {
+  /** Returns the signed message. Equal concurrent requests share one job. */
+  aggregate(request: AggregationRequest, caller: Caller): Promise<AggregationResult>;
+}
+
+/** Composes what happens to a request: three lists of stages, each of one type. `resolve` and `share` are the doors between them. */
+export function createAggregator(options: AggregatorOptions): Aggregator {
+  const { clock, metrics, limits } = options;
+  const admission = createAdmission(options);
+  const parts = {
+    ...options,
+    admission,
+    lookups: createLookups({ ...options, admission }),
+    results: createResultCache(options),
+    jobs: new RunningJobs<RunningJob>(),
+    observeDelay: admission.observeDelay,
+    queries: new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight }),
+    scheduler: new EventLoopScheduler(clock, 1),
+  };
+  metrics.showQueries(parts.queries);
+  const job = stages<Job, JobEnd>(
+    replicate(parts), // one replica signs for all: the lease is held over all of what follows
+    awaitExecution(), // while it is not yet signed and may be: asks two, holds nothing, then collects once more
+    collect(), // asks, adds up, verifies
+  );
+  const planned = stages<PlannedCall, AggregationResult>(
+    charge(), // the units of the work, now known
+    remembered(parts), // results and failures in memory
+    followSet(parts), // again, if the set changed while it was signed
+    queue(parts), // the caller's own place, left when an equal request's job runs
+    share(parts, job), // one job for equal requests; each caller has its own times
+  );
+  const asked = stages<AskedCall, AggregationResult>(
+    observe(parts), // outcome and duration
+    recall(parts), // results in memory, without a wait; what is not there costs units
+    find(parts), // waits for the transaction, and takes its message
+    resolve(parts, planned), // who signs, with which quorum, at which height
+  );
+  const aggregate: Aggregator['aggregate'] = async (request, caller) => {
+    using wait = startWait(clock, caller);
+    return await asked({ request, caller, wait });
+  };
+  return { aggregate };
+}

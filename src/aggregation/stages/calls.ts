@@ -1,0 +1,100 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { Span } from '../../telemetry/spans.ts';
+import type { Place } from '../admission/admission.ts';
+import type { AggregationStage } from '../aggregator-metrics.ts';
+import type { ProgressListener } from '../collection/progress.ts';
+import type { AggregationRequest, AggregationResult } from '../request/aggregation-request.ts';
+import { type DeliveryAdvice, deliveryAdvice } from '../signers/delivery-advice.ts';
+import type { SigningPlan } from '../signers/signing-plan.ts';
+import type { SigningResolver } from '../signers/signing-resolver.ts';
+
+/** Who asks for a signed message: its signal, client, span, times, charges and events. */
+export interface Caller {
+  /** Ends only this caller's request. Ignored if the answer is cached. */
+  readonly signal: AbortSignal;
+  /** Client ID for fair queueing; undefined for internal requests. */
+  readonly client?: string | undefined;
+  readonly span?: Span;
+  /** Whether no client has asked for it: the metrics of requests leave it out, so that their alerts concern requests alone. */
+  readonly isBackground?: boolean | undefined;
+  /** Time in which the transaction may be accepted and executed, before the time for signatures begins; 0 by default. */
+  readonly waitMs?: number | undefined;
+  /** Ends that time early, because the service stops. */
+  readonly waitEnds?: AbortSignal | undefined;
+  /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
+  readonly onCacheMiss?: (() => Promise<void>) | undefined;
+  /** Called and awaited with the number of validators that may be asked, and the bytes of the message. */
+  readonly onSigners?: ((validators: number, messageBytes: number) => Promise<void>) | undefined;
+  /** Receives the state of the collection, then each event; nothing if no validator is asked. */
+  readonly onProgress?: ProgressListener | undefined;
+  /** Called once the validator set is known; not for a cached result, which has the same facts. */
+  onResolved?(plan: SigningPlan): void;
+  /** Called before the result of each request that names a destination, or that a warning concerns. */
+  onAdvice?(advice: DeliveryAdvice): void;
+  /** Called at the end of each stage, or when this caller's request ends; a stage may occur several times. */
+  onStage?(stage: AggregationStage, durationMs: number): void;
+}
+
+/** What a client asks for. */
+export interface AskedCall {
+  readonly request: AggregationRequest;
+  readonly caller: Caller;
+  readonly wait: Wait;
+}
+
+/** One caller, who knows what has to be signed. */
+export interface PlannedCall {
+  readonly plan: SigningPlan;
+  readonly caller: Caller;
+  readonly wait: Wait;
+  readonly place: Place;
+}
+
+/** The time in which a caller's transaction may be accepted and executed. */
+export interface Wait extends Disposable {
+  /** Its end, in monotonic ms: an earlier one once `ends` has aborted. */
+  readonly untilMs: number;
+  readonly ends: AbortSignal | undefined;
+  /** Time spent until transactions were accepted and executed, which is no slowness. */
+  spentMs: number;
+}
+
+/** Gives a caller the advice on its result, if there is any. */
+export function advise(
+  caller: Caller,
+  plan: SigningPlan,
+  result: AggregationResult,
+  resolver: Pick<SigningResolver, 'knownTarget'>,
+): void {
+  if (caller.onAdvice === undefined) return;
+  const advice = deliveryAdvice(plan, result, resolver);
+  if (advice !== undefined) caller.onAdvice(advice);
+}
+
+/** Reports to a caller the end of a stage. */
+export function reportStage(
+  { caller, wait }: Pick<AskedCall, 'caller' | 'wait'>,
+  stage: AggregationStage,
+  durationMs: number,
+): void {
+  if (stage === 'execution') wait.spentMs += durationMs;
+  caller.onStage?.(stage, durationMs);
+}
+
+export function startWait(clock: Clock, { waitMs = 0, waitEnds }: Pick<Caller, 'waitMs' | 'waitEnds'>): Wait {
+  const startMs = clock.monotonicMs();
+  const ends = waitMs > 0 ? waitEnds : undefined;
+  let untilMs = ends?.aborted === true ? startMs : startMs + waitMs;
+  const end = (): void => {
+    untilMs = Math.min(untilMs, clock.monotonicMs());
+  };
+  ends?.addEventListener('abort', end, { once: true });
+  return {
+    get untilMs() {
+      return untilMs;
+    },
+    ends,
+    spentMs: 0,
+    [Symbol.dispose]: () => ends?.removeEventListener('abort', end),
+  };
+}
