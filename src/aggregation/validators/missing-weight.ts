@@ -60,15 +60,15 @@ function findingOf({ cause, reason, clockOffsetMs }: MissingWeight, settings: st
     case 'clock':
       return `is refused for the time: the clock is ${describeOffset(clockOffsetMs ?? 0)}; synchronise it, such as by NTP`;
     case 'no_address':
-      return `has no known address: the info API must report peers, or ${settings}.manuallyTrackedPeers name some`;
+      return `has no known address: these nodes are down, as no peer has one; otherwise ${settings}.infoApi has to report peers, or ${settings}.manuallyTrackedPeers to name some`;
     case 'tcp_refused':
-      return 'refused TCP: a firewall rejects the connections, or no node listens at these addresses';
+      return 'refused TCP: these nodes are down, or a firewall rejects the connections';
     case 'unreachable':
       return `cannot be reached (${reason}): allow connections to the staking port of the validators, mostly 9651`;
     case 'no_files':
       return 'could not be dialled, as this process has no file descriptor left: raise its limit (ulimit -n)';
     case 'tls':
-      return `failed in TLS (${reason}): is there a proxy that inspects TLS on the way?`;
+      return `failed in TLS (${reason}): these nodes hang, or a proxy on the way inspects TLS`;
     case 'wrong_node':
       return `has another node at its address (${reason})`;
     case 'not_admitted':

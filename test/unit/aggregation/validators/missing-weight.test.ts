@@ -75,8 +75,9 @@ it.each<[Partial<MissingWeight>, string]>([
   [{ cause: 'private_address' }, '91 % has private addresses: set networks.fuji.allowPrivateAddresses to true'],
   [{ cause: 'clock', clockOffsetMs: 121_400 }, '91 % is refused for the time: the clock is 121 s behind'],
   [{ cause: 'clock', clockOffsetMs: -121_400 }, '91 % is refused for the time: the clock is 121 s ahead'],
-  [{ cause: 'no_address' }, '91 % has no known address'],
-  [{ cause: 'tcp_refused' }, '91 % refused TCP'],
+  [{ cause: 'no_address' }, '91 % has no known address: these nodes are down'],
+  [{ reason: 'no answer to TLS' }, '91 % failed in TLS (no answer to TLS): these nodes hang, or a proxy'],
+  [{ cause: 'tcp_refused' }, '91 % refused TCP: these nodes are down'],
   [{ cause: 'unreachable', reason: 'no answer' }, '91 % cannot be reached (no answer)'],
   [{ cause: 'version', reason: 'it runs 1.15.0' }, '91 % refused our version (it runs 1.15.0)'],
 ])('%j is described as "%s"', (change, expected) => {
