@@ -81,6 +81,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   // The files of src itself: app.ts opens all of the above.
   [''],
   ['cli/io'],
+  ['cli/probes'],
   ['cli/doctor'],
   ['cli/commands'],
   ['cli'],

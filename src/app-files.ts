@@ -32,14 +32,29 @@ export function connectionLimits(fileLimit: number | undefined, { networks, serv
 }
 
 /**
+ * Returns the least limit with which {@link connectionLimits} has a connection for every validator.
+ *
+ * @param validators number of those of each network
+ */
+export function requiredFiles({ networks }: Pick<Divided, 'networks'>, validators: readonly number[]): number {
+  // Half of what is free is for clients.
+  return OTHER_FILES + filesOfDevnet(networks) + 2 * filesOfPeers(networks, validators);
+}
+
+/**
  * Returns the least limit with which {@link connectionLimits} holds up neither clients nor validators.
  *
  * @param validators number of those of each network
  */
 export function neededFiles({ networks, server }: Divided, validators: readonly number[]): number {
   const forClients = MAX_CONNECTIONS * countListeners({ networks, server });
-  const forPeers = networks.length * Math.min(DEFAULT_DIAL_LIMITS.maxConnections, Math.max(0, ...validators));
+  const forPeers = filesOfPeers(networks, validators);
   return OTHER_FILES + filesOfDevnet(networks) + forClients + Math.max(forClients, forPeers);
+}
+
+/** Each network has the same share. */
+function filesOfPeers(networks: Divided['networks'], validators: readonly number[]): number {
+  return networks.length * Math.min(DEFAULT_DIAL_LIMITS.maxConnections, Math.max(0, ...validators));
 }
 
 function countListeners({ networks, server }: Divided): number {

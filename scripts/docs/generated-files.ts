@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DoctorReport } from '../../src/cli/doctor/report.ts';
+import { DoctorReport } from '../../src/cli/probes/report.ts';
 import { ERROR_CODES } from '../../src/http/errors/error-codes.ts';
 import { GO_DIFFERENCES } from '../../test/go-api/differences.ts';
 import { ROOT } from '../checks/project.ts';

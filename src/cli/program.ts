@@ -225,8 +225,8 @@ ${examples(['warp-signature-aggregator serve', 'warp-signature-aggregator serve 
   doctor.addHelpText(
     'after',
     `
-Calls each endpoint of each network alone, connects to the validators and asks the 20 heaviest for a signature. It takes up to a
-minute. Keys and passwords are masked, so that the output can be part of a bug report.
+Calls each endpoint of each network alone, connects to the validators and asks the 20 heaviest for a signature, and opens the store,
+the identity and the ports as the service does, without changing them. It takes up to a minute. Keys and passwords are masked, so that the output can be part of a bug report.
 
 Exit codes: 0 the service works; 1 something has to be changed; 3 it does not work now, and may later.
 ${examples(['warp-signature-aggregator doctor --config config/fuji.json', 'warp-signature-aggregator doctor --config my.json --json > report.json'])}`,

@@ -79,7 +79,7 @@ export interface StoreCounts {
   readonly oldestUnsignedMs: number | undefined;
 }
 
-const FILE_KIND = 'feed-messages';
+export const FILE_KIND = 'feed-messages';
 /** Bounds the time for which one call blocks the event loop. */
 export const PRUNE_LIMIT = 500;
 

@@ -1,5 +1,5 @@
 const VALIDATORS = ['test/unit/validators'];
-const DOCTOR = ['test/unit/cli/doctor'];
+const DOCTOR = ['test/unit/cli/doctor', 'test/unit/cli/probes'];
 const CODECS = ['test/unit/lib/encoding', 'test/unit/warp'];
 const WARP = ['test/unit/warp'];
 const CONCURRENCY = ['test/unit/lib/concurrency'];
@@ -72,7 +72,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'groupByWords(failed)',
     ],
   }),
-  ...bugsOf('src/cli/doctor/validator-report.ts', DOCTOR, {
+  ...bugsOf('src/cli/probes/validator-report.ts', DOCTOR, {
     'a peer that closes after its handshake seems never to have answered': ["  lost: 'handshake',\n", ''],
   }),
   ...bugsOf('src/lib/encoding/bit-set.ts', CODECS, {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Value } from 'typebox/value';
 import { expect, onTestFinished, test } from 'vitest';
-import { DoctorReport, type NetworkReport } from '../../src/cli/doctor/report.ts';
+import { DoctorReport, type NetworkReport } from '../../src/cli/probes/report.ts';
 import { runCommand } from '../unit/cli/run-command.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';
@@ -16,7 +16,7 @@ async function doctor(): Promise<{ code: number | null; report: DoctorReport; lo
   const [api] = network().nodes as readonly [NetworkNode];
   const path = join(mkdtempSync(join(tmpdir(), 'doctor-')), 'config.json');
   const local = { pChainApi: [{ baseUrl: api.apiUrl }], trackedSubnetIds: [network().subnetID] };
-  writeFileSync(path, JSON.stringify({ networks: { local } }));
+  writeFileSync(path, JSON.stringify({ server: { port: 0 }, networks: { local } }));
   const { code, out, err } = await runCommand(['doctor', '--config', path, '--json']);
   expect(err).toBe('trying the configuration, which takes up to a minute\n');
   const report: unknown = JSON.parse(out);

@@ -5,6 +5,7 @@ import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { describeTransportError } from '../../lib/net/transport-error.ts';
 import { parseAddress } from '../io/input.ts';
+import { localUrl } from '../io/local-url.ts';
 import { goArguments, parseServiceArguments } from '../io/service-options.ts';
 import { messageOf } from '../io/text.ts';
 import { goApiPort } from './go-aggregator.ts';
@@ -77,7 +78,7 @@ export function liveUrl(args: readonly string[]): string {
   const ofGo = goArguments(args);
   if (ofGo !== undefined) return `http://127.0.0.1:${goApiPort(ofGo)}/metrics`;
   const { server, metrics, networks } = loadConfig(parseServiceArguments(args)).config;
-  if (metrics.port !== undefined && metrics.port !== 0) return urlOf(metrics.host, metrics.port, '/health/live');
+  if (metrics.port !== undefined && metrics.port !== 0) return localUrl(metrics.host, metrics.port, '/health/live');
   const [goPort] = networks.flatMap(({ goApi }) => goApi.apiPort ?? goApi.metricsPort ?? []);
   const port = server.ownApi ? server.port : goPort;
   if (port === undefined || port === 0) {
@@ -85,12 +86,7 @@ export function liveUrl(args: readonly string[]): string {
       `${server.ownApi ? 'server.port' : 'the port of goApi'} is 0: only the service itself knows its port`,
     );
   }
-  return urlOf(server.host, port, server.ownApi ? '/health/live' : '/metrics');
-}
-
-function urlOf(host: string, port: number, path: string): string {
-  const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
-  return `http://${own[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}${path}`;
+  return localUrl(server.host, port, server.ownApi ? '/health/live' : '/metrics');
 }
 
 function readCommandLine(pid: string): readonly string[] {

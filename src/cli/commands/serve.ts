@@ -16,6 +16,7 @@ import { StoreError } from '../../store/local/sqlite.ts';
 import { createLogger, flushLog, type Logger } from '../../telemetry/logger.ts';
 import { usageFailure } from '../io/exit-codes.ts';
 import { createInterrupt } from '../io/interrupt.ts';
+import { listenAdvice } from '../io/listen-advice.ts';
 import { createReload } from './reload.ts';
 
 /** Threads start within a tenth of a second; the bound is for one that hangs. */
@@ -195,24 +196,4 @@ function describeError(error: unknown): string {
   if (error instanceof ListenError) return `${error.message}${listenAdvice(error)}`;
   const isOfSystem = [error, error.cause].some((one) => one instanceof Error && 'syscall' in one);
   return isOfSystem ? error.message : (error.stack ?? error.message);
-}
-
-/** Advises the operator if the service cannot listen; empty for unknown reasons. */
-export function listenAdvice({ cause, settings }: ListenError): string {
-  const port = settings.port === 'server.port' ? '--port or the setting server.port' : `the setting ${settings.port}`;
-  const host = settings.host === 'server.host' ? '--host or the setting server.host' : `the setting ${settings.host}`;
-  switch (cause.code) {
-    case 'EADDRINUSE':
-      return `: another program listens on this port; take another one by ${port}, or 0 for any free one`;
-    case 'EACCES':
-      return `: this port needs more rights; take another one by ${port}`;
-    case 'EADDRNOTAVAIL':
-      return `: this machine has no such address; give another one by ${host}`;
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `: no address of that name is found; give another one by ${host}`;
-    case undefined:
-    default:
-      return '';
-  }
 }

@@ -4,16 +4,23 @@ import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createIdentity, type Identity, openIdentity } from '../../p2p/identity/identity.ts';
 import { createLogger } from '../../telemetry/logger.ts';
-import { EXIT, usageFailure } from '../io/exit-codes.ts';
+import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { ProgressBar } from '../io/progress-bar.ts';
 import { print } from '../io/text.ts';
-import { endpointsOf, probeChainRpc, probeEndpoint } from './api-probe.ts';
-import type { CheckedNetwork, Facts } from './facts.ts';
+import { endpointsOf, probeChainRpc, probeEndpoint } from '../probes/api-probe.ts';
+import type { CheckedNetwork, Facts } from '../probes/facts.ts';
+import { probeFeedSocket } from '../probes/feed-socket.ts';
+import { probeDataApi, probeFileDescriptors, probeRedis, probeUpstreams } from '../probes/machine-probe.ts';
+import { DEFAULT_PEER_PROBE_LIMITS, type PeerProbeLimits, probePeers } from '../probes/peer-probe.ts';
+import { type DoctorReport, SCHEMA_VERSION } from '../probes/report.ts';
+import { openParts } from '../probes/service-checks.ts';
 import { completeReport } from './findings.ts';
-import { probeDataApi, probeFileDescriptors, probeRedis, probeUpstreams } from './machine-probe.ts';
-import { DEFAULT_PEER_PROBE_LIMITS, type PeerProbeLimits, probePeers } from './peer-probe.ts';
-import { type DoctorReport, SCHEMA_VERSION } from './report.ts';
 import { formatReport } from './report-text.ts';
+
+/** Replaces what the machine has, and the waits, in tests. */
+export interface DoctorLimits extends PeerProbeLimits {
+  readonly fileLimit?: number;
+}
 
 export interface DoctorOptions {
   readonly config?: string;
@@ -24,7 +31,7 @@ export interface DoctorOptions {
 /**
  * Tries a configuration and prints what it found.
  *
- * @returns 0 if the service works, 1 if something has to be changed, 3 if it may work later
+ * @returns the exit code of {@link exitCodeOf}
  * @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError}
  */
 export async function runDoctor(options: DoctorOptions): Promise<number> {
@@ -32,7 +39,12 @@ export async function runDoctor(options: DoctorOptions): Promise<number> {
   if (!process.stderr.isTTY) process.stderr.write('trying the configuration, which takes up to a minute\n');
   const report = await diagnose(config, options);
   print(options.json === true ? JSON.stringify(report, undefined, 2) : formatReport(report));
-  const severities = report.findings.map(({ severity }) => severity);
+  return exitCodeOf(report);
+}
+
+/** Returns 0 if the service works, 1 if something has to be changed, 3 if it may work later. */
+export function exitCodeOf({ findings }: Pick<DoctorReport, 'findings'>): ExitCode {
+  const severities = findings.map(({ severity }) => severity);
   if (severities.includes('problem')) return EXIT.no;
   return severities.includes('passing') ? EXIT.later : EXIT.done;
 }
@@ -41,15 +53,16 @@ export async function runDoctor(options: DoctorOptions): Promise<number> {
 export async function diagnose(
   config: Config,
   options: DoctorOptions,
-  limits: PeerProbeLimits = DEFAULT_PEER_PROBE_LIMITS,
+  limits: DoctorLimits = DEFAULT_PEER_PROBE_LIMITS,
 ): Promise<DoctorReport> {
   const startedMs = systemClock.monotonicMs();
   const startedAt = new Date(systemClock.now()).toISOString();
   const identity = await findIdentity(config, options.ownIdentity === true);
   using bar = new ProgressBar();
   const say = (text: string): void => bar.say(text);
-  const [networks, upstreams, redis] = await Promise.all([
+  const [networks, opened, upstreams, redis] = await Promise.all([
     Promise.all(config.networks.map((network) => diagnoseNetwork(network, identity, limits, say))),
+    openParts(config),
     probeUpstreams(config.upstream.endpoints),
     probeRedis(config.store.shared),
   ]);
@@ -69,9 +82,10 @@ export async function diagnose(
       kind: options.ownIdentity === true ? 'configured' : 'temporary',
     },
     networks: networks.map(({ report }) => report),
+    opened,
     upstreams,
     ...(redis !== undefined && { redis }),
-    fileDescriptors: probeFileDescriptors(config, validators),
+    fileDescriptors: probeFileDescriptors(config, validators, limits.fileLimit),
   };
   return completeReport(facts);
 }
@@ -97,13 +111,17 @@ async function diagnoseNetwork(
   await using opened = new AsyncDisposableStack();
   const network = await withDevnet(opened, configured, say);
   say(`${network.name}: asking its APIs`);
-  const [endpoints, chainRpcs, dataApi, { validatorCount, ...peers }] = await Promise.all([
+  const sockets = network.feed.chains.flatMap(({ blockchainId, webSocket }) =>
+    webSocket === undefined ? [] : [probeFeedSocket(blockchainId, webSocket)],
+  );
+  const [endpoints, chainRpcs, dataApi, heads, { validatorCount, ...peers }] = await Promise.all([
     Promise.all(endpointsOf(network).map((endpoint) => probeEndpoint(endpoint, network))),
-    Promise.all(Array.from(network.chainRpc, ([chain, endpoint]) => probeChainRpc(chain, endpoint))),
+    Promise.all(Array.from(network.chainRpc, ([chain, endpoint]) => probeChainRpc(chain, endpoint, network))),
     probeDataApi(network),
+    Promise.all(sockets),
     probePeers({ network, identity, limits, say }),
   ]);
-  const others = [...chainRpcs.flat(), ...(dataApi === undefined ? [] : [dataApi])];
+  const others = [...chainRpcs.flat(), ...heads, ...(dataApi === undefined ? [] : [dataApi])];
   const isDevnet = configured.embedded !== undefined;
   return { report: { name: network.name, isDevnet, endpoints, others, ...peers }, validatorCount };
 }

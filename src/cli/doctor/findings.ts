@@ -1,15 +1,18 @@
 import { Value } from 'typebox/value';
+import { findNetworkProblem } from '../../network/network-id.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
-import { NODE_ADVICE } from './api-checks.ts';
-import { type CheckedCall, describeFailure } from './check.ts';
-import type { CheckedEndpoint, CheckedNetwork, Facts } from './facts.ts';
-import { DoctorReport, type FindingReport, type SubnetReport } from './report.ts';
+import { NODE_ADVICE } from '../probes/api-checks.ts';
+import { type CheckedCall, describeFailure, mayPass } from '../probes/check.ts';
+import type { CheckedEndpoint, CheckedNetwork, Facts } from '../probes/facts.ts';
+import { DoctorReport, type FindingReport, type SubnetReport } from '../probes/report.ts';
 
 type Severity = FindingReport['severity'];
 const SEVERITIES: readonly Severity[] = ['problem', 'passing', 'warning', 'note'];
 
 /** The service waits this long for one attempt. */
-const SLOW_MS = 4_000;
+const ATTEMPT_MS = 4_000;
+/** A node near by answers within some milliseconds. */
+const SLOW_MS = 1_000;
 /** Nodes refuse a difference of 60 s. */
 const REFUSED_CLOCK_MS = 60_000;
 const DOUBTFUL_CLOCK_MS = 10_000;
@@ -58,14 +61,23 @@ function findingsOfNetwork(network: CheckedNetwork, facts: Facts): FindingReport
       Map.groupBy(network.others, (other) => other.name),
       ([place, calls]) => findingsOfCalls(`${name} ${place}`, calls),
     ).flat(),
-    ...network.subnets.flatMap((subnet) => findingsOfSubnet(subnet, network, facts)),
+    // Validators of another network refuse all connections.
+    ...(findingsOfIDs(network).length > 0
+      ? []
+      : network.subnets.flatMap((subnet) => findingsOfSubnet(subnet, network, facts))),
   ];
 }
 
-/** Whether the endpoints may answer later. */
+/** Returns the severity of what fails with the endpoints, which may answer later. */
 function passesIn({ endpoints }: CheckedNetwork): Severity {
-  const failures = endpoints.flatMap(({ calls }) => calls.filter(hasFailed));
-  return failures.length > 0 && failures.every(({ outcome }) => outcome === 'unavailable') ? 'passing' : 'problem';
+  return severityOf(
+    'problem',
+    endpoints.flatMap(({ calls }) => calls.filter(hasFailed)),
+  );
+}
+
+function severityOf(severity: Severity, failed: readonly CheckedCall[]): Severity {
+  return severity === 'problem' && failed.length > 0 && failed.every(mayPass) ? 'passing' : severity;
 }
 
 function findingsOfEndpoints(network: CheckedNetwork): FindingReport[] {
@@ -73,8 +85,14 @@ function findingsOfEndpoints(network: CheckedNetwork): FindingReport[] {
   const serving = endpoints.filter(servesSets);
   const findings = endpoints.flatMap((endpoint) => findingsOfEndpoint(endpoint, network, serving.length > 0));
   if (serving.length > 0) return [...findings, ...findingsOfHeights(name, serving)];
-  const text = 'no endpoint serves the validator set at the proposed height: nothing can be signed';
-  return [...findings, finding(passesIn(network), name, text, NODE_ADVICE)];
+  // Endpoints that serve no call, or no proposed height, are findings already.
+  const failed = endpoints
+    .filter(knowsHeight)
+    .flatMap(({ heights }) => heights.filter(hasFailed))
+    .at(0);
+  if (failed === undefined) return findings;
+  const text = `no endpoint serves the validator set at the proposed height: nothing can be signed (${failed.method}: ${describeFailure(failed)})`;
+  return [...findings, finding(mayPass(failed) ? 'passing' : 'problem', name, text, NODE_ADVICE)];
 }
 
 /** Heights that no endpoint serves. */
@@ -87,7 +105,7 @@ function findingsOfHeights(name: string, serving: readonly CheckedEndpoint[]): F
   if (first === undefined) return [];
   const [depth, [height]] = first;
   if (depth === 0) {
-    const text = `numeric heights are refused (${height?.words}): sets are read by "proposed", and requests that name another height or need the epoch of a destination fail`;
+    const text = `numeric heights are refused (${height?.method}: ${height?.words}): sets are read by "proposed", and requests that name another height or need the epoch of a destination fail`;
     return [finding('warning', name, text, NODE_ADVICE)];
   }
   const text = `validator sets ${depth.toLocaleString('en')} heights back, and older ones, are not served: requests for them fail`;
@@ -100,18 +118,19 @@ function findingsOfEndpoint(
   areSetsServed: boolean,
 ): FindingReport[] {
   const subject = `${network.name} ${name}`;
-  if (isDead({ calls })) {
-    const [first] = calls.filter(hasFailed);
-    const severity: Severity = areSetsServed ? 'warning' : first?.outcome === 'unavailable' ? 'passing' : 'problem';
-    const text = `it serves no call: ${first === undefined ? 'not tried' : describeFailure(first)}`;
+  const failed = calls.filter(hasFailed);
+  const [first] = failed;
+  if (first !== undefined && !calls.some(isWorking)) {
+    const isElsewhere = areSetsServed && network.problem === undefined;
+    const severity = isElsewhere ? 'warning' : severityOf('problem', failed);
     const advice =
       severity === 'passing' ? 'wait, or add another endpoint' : 'check its address and key, or replace it';
-    return [finding(severity, subject, text, advice)];
+    return [finding(severity, subject, `it serves no call: ${describeFailure(first)}`, first.fault?.cure ?? advice)];
   }
   const served = new Set(
     network.endpoints.flatMap((endpoint) => endpoint.calls.filter(isWorking).map(({ method }) => method)),
   );
-  return findingsOfCalls(subject, calls, served);
+  return [...findingsOfCalls(subject, calls, served), ...findingsOfSlowCalls(subject, calls)];
 }
 
 /** @param served methods that another endpoint serves: an endpoint that refuses them takes nothing away */
@@ -122,21 +141,37 @@ function findingsOfCalls(
 ): FindingReport[] {
   const failed = calls.filter(hasFailed);
   const elsewhere = failed.filter(({ method }) => served.has(method)).map(({ method }) => method);
-  const slow = calls.filter((call) => isWorking(call) && (call.durationMs ?? 0) > SLOW_MS);
+  const isDead = failed.length > 1 && !calls.some(isWorking);
+  const groups = isDead
+    ? [{ words: describeFailure(failed[0] as CheckedCall), group: failed }]
+    : groupByWords(failed.filter(({ method }) => !served.has(method)));
   return [
-    ...groupByWords(failed.filter(({ method }) => !served.has(method))).map(({ words, group }) => {
-      const severity = SEVERITIES.find((one) => group.some((call) => call.severity === one)) ?? 'note';
-      const methods = group.map(({ method }) => method);
-      const text = `${firstOf(methods, ', ')}: ${words}. Without: ${firstOf(unique(group, 'lost'), '; ')}`;
-      return finding(severity, subject, text, unique(group, 'advice').at(-1));
+    ...groups.map(({ words, group }) => {
+      const worst = SEVERITIES.find((one) => group.some((call) => call.severity === one)) ?? 'note';
+      const methods = isDead
+        ? 'it serves no call'
+        : firstOf(
+            group.map(({ method }) => method),
+            ', ',
+          );
+      const text = `${methods}: ${words}. Without: ${firstOf(unique(group, 'lost'), '; ')}`;
+      return finding(severityOf(worst, group), subject, text, group[0]?.fault?.cure ?? unique(group, 'advice').at(-1));
     }),
     ...(elsewhere.length > 0
       ? [finding('note', subject, `${elsewhere.join(', ')}: only another endpoint serves it`)]
       : []),
-    ...slow.map(({ method, durationMs, advice }) =>
-      finding('warning', subject, `${method} took ${durationMs} ms, and the service waits ${SLOW_MS} ms`, advice),
-    ),
   ];
+}
+
+/** Single long lists take a while; the others are answered at once by a node near by. */
+function findingsOfSlowCalls(subject: string, calls: readonly CheckedCall[]): FindingReport[] {
+  const took = (call: CheckedCall): number => (isWorking(call) ? (call.durationMs ?? 0) : 0);
+  const sorted = calls.filter(isWorking).toSorted((a, b) => took(b) - took(a));
+  const [slowest] = sorted;
+  const medianMs = sorted[Math.floor(sorted.length / 2)]?.durationMs ?? 0;
+  if (slowest === undefined || (took(slowest) <= ATTEMPT_MS && medianMs <= SLOW_MS)) return [];
+  const text = `half of its calls took ${medianMs} ms or longer, and ${slowest.method} ${took(slowest)} ms: requests wait for them, and the service gives up after ${ATTEMPT_MS} ms`;
+  return [finding('warning', subject, text, 'name an endpoint nearer to this machine, or a node with less load')];
 }
 
 function unique(calls: readonly CheckedCall[], field: 'lost' | 'advice'): string[] {
@@ -160,23 +195,42 @@ function firstOf(texts: readonly string[], separator: string): string {
 }
 
 function findingsOfIDs({ name, networkId, endpoints }: CheckedNetwork): FindingReport[] {
-  const expected = publicNetworkNamed(name)?.networkID ?? networkId;
-  return endpoints
-    .filter((endpoint) => endpoint.networkId !== undefined && endpoint.networkId !== expected)
-    .map((endpoint) => {
-      const text = `it belongs to network ID ${endpoint.networkId}, and ${name} has ${expected}: the service refuses it`;
-      return finding('problem', `${name} ${endpoint.name}`, text, 'replace it by an endpoint of this network');
-    });
+  const known = publicNetworkNamed(name)?.networkID;
+  const expected = known ?? networkId;
+  return endpoints.flatMap((endpoint) => {
+    const { networkId: given } = endpoint;
+    if (given === undefined) return [];
+    const subject = `${name} ${endpoint.name}`;
+    if (given !== expected) {
+      const text = `it belongs to network ID ${given}, and ${name} has ${expected}: the service refuses it`;
+      return [finding('problem', subject, text, 'replace it by an endpoint of this network')];
+    }
+    const problem = findNetworkProblem(name, known, given);
+    return problem === undefined ? [] : [finding('problem', subject, problem)];
+  });
 }
 
 function findingsOfClocks({ name, peersClockOffsetMs, endpoints }: CheckedNetwork): FindingReport[] {
   const ofHttp = endpoints.flatMap(({ clockOffsetMs }) => clockOffsetMs ?? []).toSorted((a, b) => a - b);
   const offsetMs = peersClockOffsetMs ?? ofHttp[Math.floor(ofHttp.length / 2)] ?? 0;
-  if (Math.abs(offsetMs) < DOUBTFUL_CLOCK_MS) return [];
   const source = peersClockOffsetMs === undefined ? 'its endpoints' : 'its nodes';
-  const text = `the clock of this machine is ${Math.round(Math.abs(offsetMs) / 1_000)} s ${offsetMs < 0 ? 'ahead of' : 'behind'} ${source}`;
+  const text = `the clock of this machine is ${describeOffset(offsetMs)} ${source}`;
   const severity = Math.abs(offsetMs) > REFUSED_CLOCK_MS ? 'problem' : 'warning';
-  return [finding(severity, name, `${text}; nodes refuse a difference of 60 s`, 'synchronise it, such as by NTP')];
+  const own = finding(severity, name, `${text}; nodes refuse a difference of 60 s`, 'synchronise it, such as by NTP');
+  return [
+    ...(Math.abs(offsetMs) < DOUBTFUL_CLOCK_MS ? [] : [own]),
+    ...endpoints.flatMap(({ name: endpoint, clockOffsetMs = offsetMs }) => {
+      const otherMs = offsetMs - clockOffsetMs;
+      if (Math.abs(otherMs) < DOUBTFUL_CLOCK_MS) return [];
+      const words = `its clock is ${describeOffset(otherMs)} ${source}: the other nodes refuse it at 60 s, and its data ages`;
+      return [finding('warning', `${name} ${endpoint}`, words, 'synchronise the clock of its node, or replace it')];
+    }),
+  ];
+}
+
+/** @param offsetMs other clocks less the one that is described */
+function describeOffset(offsetMs: number): string {
+  return `${Math.round(Math.abs(offsetMs) / 1_000)} s ${offsetMs < 0 ? 'ahead of' : 'behind'}`;
 }
 
 function findingsOfSubnet(subnet: SubnetReport, network: CheckedNetwork, { identity }: Facts): FindingReport[] {
@@ -193,9 +247,12 @@ function findingsOfSubnet(subnet: SubnetReport, network: CheckedNetwork, { ident
     isTracked && identity.kind === 'temporary'
       ? 'if it admits only listed nodes, stop the service and run doctor --own-identity, with a NodeID that it lists'
       : undefined;
+  // They may admit the NodeID of the service.
+  const refusing = listed === undefined ? undefined : missing.find(({ cause }) => cause === 'not_admitted');
   if (reachedPercent < neededPercent) {
     const text = `${reachedPercent} % of the weight is reached, and ${neededPercent} % is needed: ${main?.text ?? 'it has no validators'}`;
-    findings.push(finding(isTracked ? 'warning' : 'problem', subject, text, listed));
+    const isCertain = reachedPercent + (refusing?.percent ?? 0) < neededPercent;
+    findings.push(finding(isCertain ? 'problem' : 'warning', subject, text, listed));
   } else if (main !== undefined && main.percent >= UNANSWERED_PERCENT) {
     findings.push(finding('note', subject, `${reachedPercent} % of the weight is reached: ${main.text}`, listed));
   }
@@ -203,7 +260,11 @@ function findingsOfSubnet(subnet: SubnetReport, network: CheckedNetwork, { ident
   return findings;
 }
 
-function findingsOfAnswers({ heaviest }: SubnetReport, subject: string, advice: string | undefined): FindingReport[] {
+function findingsOfAnswers(
+  { heaviest, reachedPercent = 0, neededPercent }: SubnetReport,
+  subject: string,
+  listed: string | undefined,
+): FindingReport[] {
   const asked = heaviest.filter(({ answer }) => answer.outcome !== 'not_asked');
   const failed = asked.filter(
     ({ answer }) => answer.outcome === 'timed_out' || answer.outcome === 'invalid_signature' || (answer.code ?? 0) < 0,
@@ -213,26 +274,18 @@ function findingsOfAnswers({ heaviest }: SubnetReport, subject: string, advice: 
   const [first] = failed;
   if (first === undefined || share < UNANSWERED_PERCENT) return [];
   const { outcome, words } = first.answer;
+  const isQuorumLost = reachedPercent >= neededPercent && reachedPercent - weightOf(failed) < neededPercent;
   const text = `${failed.length} of ${asked.length} asked validators gave no answer that counts (${words ?? outcome})`;
-  return [finding('warning', subject, text, advice)];
+  const more = isQuorumLost ? `: without them less than ${neededPercent} % of the weight signs` : '';
+  return [finding(isQuorumLost && listed === undefined ? 'problem' : 'warning', subject, text + more, listed)];
 }
 
-function findingsOfMachine({ upstreams, redis, fileDescriptors, identity, networks }: Facts): FindingReport[] {
-  const { limit, needed } = fileDescriptors;
+function findingsOfMachine({ opened, upstreams, redis, fileDescriptors, identity, networks }: Facts): FindingReport[] {
   const hasTracked = networks.some(({ subnets }) => subnets.some(({ isTracked }) => isTracked));
   return [
-    ...upstreams.flatMap((upstream) => findingsOfCalls(upstream.name, [upstream])),
+    ...[...opened, ...upstreams].flatMap((part) => findingsOfCalls(part.name, [part])),
     ...(redis === undefined ? [] : findingsOfCalls('Redis', [redis])),
-    ...(limit !== undefined && limit < needed
-      ? [
-          finding(
-            'warning',
-            'file descriptors',
-            `the limit is ${limit}, and up to ${needed} are needed`,
-            `raise it: ulimit -n ${needed}`,
-          ),
-        ]
-      : []),
+    ...findingsOfFiles(fileDescriptors),
     ...(identity.kind === 'temporary' && hasTracked
       ? [
           finding(
@@ -243,6 +296,30 @@ function findingsOfMachine({ upstreams, redis, fileDescriptors, identity, networ
         ]
       : []),
   ];
+}
+
+function findingsOfFiles({ limit, required, needed }: Facts['fileDescriptors']): FindingReport[] {
+  if (limit === undefined || limit >= needed) return [];
+  const text = `this shell allows ${limit} open files`;
+  const raise = (least: number): string =>
+    `raise it where the service starts: ulimit -n ${least}, LimitNOFILE=${least} of systemd, or --ulimit nofile=${least} of Docker`;
+  return limit < required
+    ? [
+        finding(
+          'problem',
+          'file descriptors',
+          `${text}, and this configuration needs ${required}, or some validators are not connected`,
+          raise(required),
+        ),
+      ]
+    : [
+        finding(
+          'note',
+          'file descriptors',
+          `${text}: enough for this configuration, which needs ${required}; with ${needed} it accepts as many clients as it can`,
+          raise(needed),
+        ),
+      ];
 }
 
 export function subnetName({ subnetId, isTracked }: Pick<SubnetReport, 'subnetId' | 'isTracked'>): string {
@@ -261,7 +338,10 @@ function isDead({ calls }: Pick<CheckedEndpoint, 'calls'>): boolean {
   return calls.length > 0 && !calls.some(isWorking);
 }
 
-function servesSets({ calls, heights }: CheckedEndpoint): boolean {
-  const knowsHeight = calls.some((call) => call.method === 'platform.getProposedHeight' && isWorking(call));
-  return knowsHeight && heights.some((height) => height.depth === 0 && isWorking(height));
+function knowsHeight({ calls }: CheckedEndpoint): boolean {
+  return calls.some((call) => call.method === 'platform.getProposedHeight' && isWorking(call));
+}
+
+function servesSets(endpoint: CheckedEndpoint): boolean {
+  return knowsHeight(endpoint) && endpoint.heights.some((height) => height.depth === 0 && isWorking(height));
 }

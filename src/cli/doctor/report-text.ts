@@ -1,7 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { formatTable, printable, styled } from '../io/text.ts';
-import { describeFailure } from './check.ts';
-import { subnetName } from './findings.ts';
+import { describeFailure } from '../probes/check.ts';
 import type {
   CallOutcome,
   DoctorReport,
@@ -12,7 +11,8 @@ import type {
   StageReport,
   SubnetReport,
   ValidatorReport,
-} from './report.ts';
+} from '../probes/report.ts';
+import { subnetName } from './findings.ts';
 
 /** Formats a report for people: what was tried, then the findings with what to do about them. */
 export function formatReport(report: DoctorReport): string {
@@ -187,16 +187,21 @@ function answerText({ answer, reason }: ValidatorReport): string {
   }
 }
 
-function machineLines({ upstreams, redis, fileDescriptors }: DoctorReport): string[] {
-  const { limit, needed } = fileDescriptors;
-  const isEnough = limit === undefined || limit >= needed;
+function machineLines({ opened, upstreams, redis, fileDescriptors }: DoctorReport): string[] {
+  const { limit, required } = fileDescriptors;
+  const isEnough = limit === undefined || limit >= required;
   return [
     title('This machine'),
     ...formatTable([
+      ...opened.map((part) => [
+        `  ${mark(part.outcome)}`,
+        part.name,
+        part.outcome === 'works' ? part.method : printable(describeFailure(part)),
+      ]),
       [
         `  ${isEnough ? mark('works') : mark('refused')}`,
         'file descriptors',
-        `limit ${limit?.toLocaleString('en') ?? 'unknown'}, up to ${needed.toLocaleString('en')} needed`,
+        `limit of this shell ${limit?.toLocaleString('en') ?? 'unknown'}, ${required.toLocaleString('en')} needed`,
       ],
       redis === undefined
         ? [`  ${dim('–')}`, 'Redis', dim('not configured')]

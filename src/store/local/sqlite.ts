@@ -96,6 +96,23 @@ export function openDatabase(
   });
 }
 
+/**
+ * Opens an existing database for reading alone, as another process may use it, and closes it.
+ *
+ * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
+ */
+export function checkDatabase(path: string, schema: DatabaseSchema): void {
+  withStoreError('open', path, () => {
+    const database = new DatabaseSync(path, { readOnly: true });
+    try {
+      requireVersion(database, path, schema);
+      database.prepare('SELECT count(*) FROM sqlite_schema').get();
+    } finally {
+      database.close();
+    }
+  });
+}
+
 /** @throws {StoreError} if `act` fails */
 export function withStoreError<T>(action: Action, path: string, act: () => T): T {
   try {
@@ -133,6 +150,11 @@ function prepareFolder(directory: string, path: string): void {
 function prepareTables(database: DatabaseSync, path: string, schema: DatabaseSchema): void {
   // A power loss may undo the last commits, whose blocks are then read again, but never leaves a partial one.
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
+  requireVersion(database, path, schema);
+  database.exec(`${schema.tables}; PRAGMA user_version = ${schema.version}`);
+}
+
+function requireVersion(database: DatabaseSync, path: string, schema: DatabaseSchema): void {
   const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
   if (version !== 0 && version !== schema.version) {
     throw new StoreError(
@@ -141,5 +163,4 @@ function prepareTables(database: DatabaseSync, path: string, schema: DatabaseSch
       `it has format ${version}, and this version reads format ${schema.version}; move it away to start with an empty one`,
     );
   }
-  database.exec(`${schema.tables}; PRAGMA user_version = ${schema.version}`);
 }

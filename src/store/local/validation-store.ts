@@ -53,10 +53,12 @@ export interface ValidationStoreOptions extends DatabasePlace {
   readonly clock?: Pick<Clock, 'afterTurn'>;
 }
 
+/** The files are `l1-validations-*.sqlite`. */
+export const VALIDATION_FILES = 'l1-validations';
 const DEFAULT_MAX_ORIGINS = 200_000;
 /** An origin takes about 20 µs, and blocks with conversions have thousands; after so many, the event loop runs other work. */
 const YIELD_EVERY = 128;
-const SCHEMA: DatabaseSchema = {
+export const VALIDATION_SCHEMA: DatabaseSchema = {
   version: 1,
   tables: `
     CREATE TABLE IF NOT EXISTS origins (validation_id BLOB PRIMARY KEY, justification BLOB NOT NULL, height INTEGER NOT NULL)
@@ -71,9 +73,9 @@ const SCHEMA: DatabaseSchema = {
  * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
  */
 export function openValidationStore(options: ValidationStoreOptions): ValidationStore & Disposable {
-  const path = databasePath('l1-validations', options);
+  const path = databasePath(VALIDATION_FILES, options);
   const { directory, maxOrigins = DEFAULT_MAX_ORIGINS, clock = systemClock } = options;
-  const database = openDatabase(path, directory, SCHEMA, readPosition);
+  const database = openDatabase(path, directory, VALIDATION_SCHEMA, readPosition);
   const findOrigin = database.prepare('SELECT justification FROM origins WHERE validation_id = ?');
   const putOrigin = database.prepare('INSERT OR IGNORE INTO origins VALUES (?, ?, ?)');
   const putPosition = database.prepare('INSERT OR REPLACE INTO position VALUES (1, ?)');

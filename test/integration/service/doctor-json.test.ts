@@ -32,7 +32,7 @@ const RECORDED: readonly GatewayFaultName[] = [
 test.each(RECORDED)('%s', async (name) => {
   await using gateway = await startGateway(devnet.apiUrl, GATEWAY_FAULTS[name]);
   const network = { pChainApi: [{ baseUrl: gateway.url }], trackedSubnetIds: [devnet.subnets.l1.subnetID] };
-  const { config } = parseConfig({ networks: { mine: network } }, {}, {});
+  const { config } = parseConfig({ server: { port: 0 }, networks: { mine: network } }, {}, {});
   const report = await diagnose(config, {}, LIMITS);
   const file = `doctor-reports/${name.replaceAll(/[^\w-]+/g, '-').replaceAll(/^-|-$/g, '')}.txt`;
   await expect(`${linesOf(normalize('', report)).join('\n')}\n`).toMatchFileSnapshot(file);

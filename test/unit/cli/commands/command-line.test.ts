@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
-import { listenAdvice } from '../../../../src/cli/commands/serve.ts';
+import { listenAdvice } from '../../../../src/cli/io/listen-advice.ts';
 import { ListenError } from '../../../../src/http/server/listen-error.ts';
 import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
 import { runCommand, runHere } from '../run-command.ts';

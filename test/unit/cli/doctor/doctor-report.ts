@@ -1,6 +1,6 @@
-import type { CheckedCall } from '../../../../src/cli/doctor/check.ts';
-import type { CheckedEndpoint, CheckedNetwork, Facts } from '../../../../src/cli/doctor/facts.ts';
-import type { ValidatorReport } from '../../../../src/cli/doctor/report.ts';
+import type { CheckedCall } from '../../../../src/cli/probes/check.ts';
+import type { CheckedEndpoint, CheckedNetwork, Facts } from '../../../../src/cli/probes/facts.ts';
+import type { ValidatorReport } from '../../../../src/cli/probes/report.ts';
 import { PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 
 export const call = (method: string, change: Partial<CheckedCall> = {}): CheckedCall => ({
@@ -94,8 +94,9 @@ export function facts(change: Partial<Facts> = {}): Facts {
     configuration: 'config/fuji.json',
     identity: { nodeId: 'NodeID-temporary', kind: 'temporary' },
     networks: [network()],
+    opened: [],
     upstreams: [],
-    fileDescriptors: { limit: 20_000, needed: 5_000 },
+    fileDescriptors: { limit: 20_000, required: 400, needed: 5_000 },
     ...change,
   };
 }

@@ -46,7 +46,9 @@ it('a refused call shows the words of the endpoint, and what is lost without it'
 });
 
 it('findings come last, with what to do, on lines of a hundred characters', () => {
-  const text = lines({ networks: [network({ peersClockOffsetMs: 121_000 })] });
+  const text = lines({
+    networks: [network({ endpoints: [endpoint({ clockOffsetMs: 121_000 })], peersClockOffsetMs: 121_000 })],
+  });
   expect(text.slice(text.indexOf('Findings'))).toEqual([
     'Findings',
     '  ✗ problem  fuji',

@@ -1,4 +1,4 @@
-import { neededFiles } from '../../app-files.ts';
+import { neededFiles, requiredFiles } from '../../app-files.ts';
 import { maskedBaseUrl } from '../../config/schema/mask.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
@@ -135,12 +135,15 @@ function describeServers(servers: RedisServers): string {
   return `${servers.kind === 'single' ? '' : `${servers.kind} `}${list}${servers.isTls ? ' over TLS' : ''}`;
 }
 
-/** @param validators number of those of each network */
+/**
+ * @param validators number of those of each network
+ * @param limit of this process, which is that of the shell that started it
+ */
 export function probeFileDescriptors(
   config: Pick<Config, 'networks' | 'server'>,
   validators: readonly number[],
+  limit: number | undefined = readFileLimit(),
 ): DoctorReport['fileDescriptors'] {
-  const limit = readFileLimit();
-  const needed = neededFiles(config, validators);
-  return { ...(limit !== undefined && { limit }), needed };
+  const [required, needed] = [requiredFiles(config, validators), neededFiles(config, validators)];
+  return { ...(limit !== undefined && { limit }), required, needed };
 }

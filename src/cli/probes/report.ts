@@ -125,10 +125,14 @@ export const DoctorReport = Type.Object({
   configuration: text('The file, or what takes its place'),
   identity: Type.Object({ nodeId: text(), kind: oneOf(['temporary', 'configured']) }),
   networks: Type.Array(Network),
+  opened: Type.Array(Type.Object({ ...CALL, name: text('The setting, such as `store.path`') }), {
+    description: 'What the service opens on this machine: its store, identity and ports',
+  }),
   upstreams: Type.Array(Type.Object({ ...CALL, name: text(), url: text() })),
   redis: Type.Optional(Type.Object({ ...CALL, servers: text() })),
   fileDescriptors: Type.Object({
     limit: Type.Optional(integer('Soft limit of this process; missing where it cannot be read')),
+    required: integer('The least limit with which every validator of this configuration can be connected'),
     needed: integer('The least limit with which neither clients nor validators are refused a connection'),
   }),
   findings: Type.Array(Finding, { description: 'The most severe first' }),
@@ -137,7 +141,6 @@ export const DoctorReport = Type.Object({
 export type DoctorReport = Static<typeof DoctorReport>;
 export type NetworkReport = Static<typeof Network>;
 export type EndpointReport = Static<typeof Endpoint>;
-export type CallReport = Static<typeof Call>;
 export type HeightReport = Static<typeof HeightCall>;
 export type SubnetReport = Static<typeof Subnet>;
 export type ValidatorReport = Static<typeof ValidatorProbe>;

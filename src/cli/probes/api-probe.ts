@@ -15,6 +15,7 @@ import {
   chainRpcChecks,
   heightChecks,
   infoChecks,
+  isWatched,
   nodeChecks,
 } from './api-checks.ts';
 import {
@@ -71,23 +72,26 @@ export async function probeEndpoint(
   const runAll = (checks: readonly Check[]): Promise<CheckedCall[]> =>
     Promise.all(checks.map((check) => limit(() => runCheck(check))));
 
+  // A silent endpoint would take its timeout for each call.
+  const runRest = (first: readonly CheckedCall[], rest: readonly Check[]): Promise<CheckedCall[]> | CheckedCall[] =>
+    isUnavailable(first) ? rest.map((check) => skipCheck(check, 'the endpoint is unavailable')) : runAll(rest);
+
+  const callInfo = async (): Promise<readonly CheckedCall[]> => {
+    const [ofNetwork, ...others] = infoChecks(client, facts) as [Check, ...Check[]];
+    const first = await runAll([ofNetwork]);
+    return [...first, ...(await runRest(first, others))];
+  };
   const callPChain = async (): Promise<Pick<CheckedEndpoint, 'calls' | 'heights'>> => {
     const first = await runAll(heightChecks(client, facts));
-    const others = nodeChecks(client, facts, network);
-    // A silent endpoint would take its timeout for each call.
-    if (first.every(({ outcome }) => outcome === 'unavailable')) {
-      const rest = others.map((check) => skipCheck(check, 'the endpoint is unavailable'));
-      return { calls: [...first, ...rest], heights: [] };
-    }
     const [rest, heights] = await Promise.all([
-      runAll(others),
-      probeHeights(client, facts.proposedHeight, (call) => limit(call)),
+      runRest(first, nodeChecks(client, facts, network)),
+      isUnavailable(first) ? [] : probeHeights(client, facts.proposedHeight, (call) => limit(call)),
     ]);
     return { calls: [...first, ...rest], heights };
   };
 
   const [ofInfo, ofPChain, clockOffsetMs] = await Promise.all([
-    isInfo ? runAll(infoChecks(client, facts)) : [],
+    isInfo ? callInfo() : [],
     isPChain ? callPChain() : { calls: [], heights: [] },
     probeHttpClock(endpoint),
   ]);
@@ -101,6 +105,10 @@ export async function probeEndpoint(
     calls: [...ofInfo, ...ofPChain.calls],
     heights: ofPChain.heights,
   };
+}
+
+function isUnavailable(calls: readonly CheckedCall[]): boolean {
+  return calls.every(({ outcome }) => outcome === 'unavailable');
 }
 
 /** Reads the set of the primary network as it is at several heights. Each form is asked for itself, without the client's fallback. */
@@ -139,10 +147,14 @@ function probeHeights(
 }
 
 /** Tries the RPC of an EVM chain that the configuration names. */
-export async function probeChainRpc(chain: EvmChainID, endpoint: ApiEndpoint): Promise<readonly CheckedPlace[]> {
+export async function probeChainRpc(
+  chain: EvmChainID,
+  endpoint: ApiEndpoint,
+  network: AskedNetwork,
+): Promise<readonly CheckedPlace[]> {
   await using client = openSingleClient(endpoint);
   const place = { name: `chainRpc.${chain}`, url: maskedBaseUrl(endpoint.baseUrl) };
-  const calls = await Promise.all(chainRpcChecks(client, chain).map(runCheck));
+  const calls = await Promise.all(chainRpcChecks(client, chain, isWatched(network, chain)).map(runCheck));
   return calls.map((call) => ({ ...place, ...call }));
 }
 

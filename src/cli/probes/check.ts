@@ -5,6 +5,7 @@ import { ApiError, type ApiErrorKind } from '../../pchain/rpc/api-error.ts';
 import { judgeRejection } from '../../pchain/rpc/judge-rejection.ts';
 import { ID_LENGTH, type Id32, idFromBytes } from '../../warp/ids.ts';
 import { messageOf, printable } from '../io/text.ts';
+import { type CallFault, findFault, HANGING } from './call-fault.ts';
 import type { CallOutcome, FindingReport } from './report.ts';
 
 /** What a call is for: findings and texts are made of these rows alone. */
@@ -33,6 +34,13 @@ export interface CallResult {
   readonly outcome: CallOutcome;
   readonly durationMs?: number;
   readonly words?: string;
+  /** Of a connection. */
+  readonly fault?: CallFault;
+}
+
+/** Thrown by a call for which there is nothing to ask. */
+export class NotTried extends Error {
+  override readonly name = 'NotTried';
 }
 
 export const ADDRESS_ADVICE = 'check its address and key';
@@ -73,8 +81,11 @@ export async function tryCall(
     return { outcome: 'works', durationMs: durationMs() };
   } catch (error) {
     if (error instanceof ApiError && isAnswer(error)) return { outcome: 'works', durationMs: durationMs() };
+    if (error instanceof NotTried) return skipped(error.message);
     const outcome = error instanceof ApiError ? OUTCOMES[error.kind] : 'unavailable';
-    return { outcome, durationMs: durationMs(), words: wordsOf(error) };
+    const tookMs = durationMs();
+    const fault = tookMs < CALL_TIMEOUT_MS ? findFault(error) : HANGING;
+    return { outcome, durationMs: tookMs, words: wordsOf(error), ...(fault !== undefined && { fault }) };
   }
 }
 
@@ -93,9 +104,19 @@ export function skipped(words: string): CallResult {
   return { outcome: 'skipped', words };
 }
 
-/** Describes a call that does not work. */
-export function describeFailure({ outcome, words = '' }: Pick<CallResult, 'outcome' | 'words'>): string {
+/** Describes a call that does not work, by its likely cause if there is one. */
+export function describeFailure({
+  outcome,
+  words = '',
+  fault,
+}: Pick<CallResult, 'outcome' | 'words' | 'fault'>): string {
+  if (fault !== undefined) return `${fault.cause} (${words})`;
   return words === '' ? outcome : `${outcome}: ${words}`;
+}
+
+/** Whether a call that failed may work later, without a change. */
+export function mayPass({ outcome, fault }: Pick<CallResult, 'outcome' | 'fault'>): boolean {
+  return outcome === 'unavailable' && fault?.mayPass !== false;
 }
 
 /** Returns a random ID, which nothing has. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { stagesOf } from '../../../../src/cli/doctor/validator-report.ts';
+import { stagesOf } from '../../../../src/cli/probes/validator-report.ts';
 import { OBSTACLE_CAUSES, type ObstacleCause } from '../../../../src/p2p/peer-view.ts';
 
 const TIMES = { tcp: 1, tls: 2, handshake: 3 };
