@@ -1,7 +1,7 @@
 // node scripts/pack-client.ts [FOLDER]: packs warp-signature-aggregator-client into FOLDER (default: .cache/client); prints the path.
 
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
@@ -9,24 +9,31 @@ import { ROOT, run } from './checks/project.ts';
 
 const NAME = 'warp-signature-aggregator-client';
 const SOURCE = join(ROOT, 'src', 'client');
+const FORMATS = [
+  ['cjs', 'index.js'],
+  ['esm', 'index.mjs'],
+] as const;
+const TYPES = './types/package-entry.d.ts';
 
 /** @returns the path of the tarball */
 export async function packClient(folder: string): Promise<string> {
   const staging = mkdtempSync(join(tmpdir(), 'client-'));
   try {
-    await build({
-      entryPoints: [join(SOURCE, 'package-entry.ts')],
-      outfile: join(staging, 'index.js'),
-      bundle: true,
-      format: 'esm',
-      platform: 'neutral',
-      mainFields: ['module', 'main'],
-      // What Node 20 and browsers of 2022 run.
-      target: 'es2022',
-      minify: true,
-      charset: 'utf8',
-      legalComments: 'inline',
-    });
+    for (const [format, file] of FORMATS) {
+      await build({
+        entryPoints: [join(SOURCE, 'package-entry.ts')],
+        outfile: join(staging, file),
+        bundle: true,
+        format,
+        platform: 'neutral',
+        mainFields: ['module', 'main'],
+        // What Node 20 and browsers of 2022 run.
+        target: 'es2022',
+        minify: true,
+        charset: 'utf8',
+        legalComments: 'inline',
+      });
+    }
     writeTypes(staging);
     writeFileSync(join(staging, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`);
     copyFileSync(join(SOURCE, 'README.md'), join(staging, 'README.md'));
@@ -44,13 +51,16 @@ export async function packClient(folder: string): Promise<string> {
 }
 
 function writeTypes(staging: string): void {
-  const { status, output } = run('tsc', [
-    '--project',
-    join(SOURCE, 'tsconfig.json'),
-    '--outDir',
-    join(staging, 'types'),
-  ]);
+  const types = join(staging, 'types');
+  const { status, output } = run('tsc', ['--project', join(SOURCE, 'tsconfig.json'), '--outDir', types]);
   if (status !== 0) throw new Error(output);
+  for (const name of readdirSync(types, { encoding: 'utf8', recursive: true })) {
+    if (!name.endsWith('.ts')) continue;
+    const path = join(types, name);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"));
+  }
+  // The declarations are of CommonJS. An ES module must not take them for its own.
+  writeFileSync(join(staging, 'index.d.mts'), `export * from './types/package-entry.js';\n`);
 }
 
 function manifest() {
@@ -60,9 +70,16 @@ function manifest() {
     version,
     description: 'Client of the Warp signature aggregator: signed Avalanche Warp messages, and how to deliver them',
     license,
-    type: 'module',
-    exports: { '.': { types: './types/package-entry.d.ts', default: './index.js' } },
-    files: ['index.js', 'types'],
+    main: './index.js',
+    module: './index.mjs',
+    types: TYPES,
+    exports: {
+      '.': {
+        import: { types: './index.d.mts', default: './index.mjs' },
+        default: { types: TYPES, default: './index.js' },
+      },
+    },
+    files: ['index.js', 'index.mjs', 'index.d.mts', 'types'],
     sideEffects: false,
     engines: { node: '>=20' },
     publishConfig: { access: 'public' },

@@ -1,11 +1,14 @@
 import { type ClientErrorCode, SignatureAggregatorError } from './client-error.ts';
 import { chunksOf, readEvents, type StreamEvent } from './event-stream.ts';
 import type { AggregationError, ErrorEvent } from './gen/api.ts';
-import { repetitionDelay } from './repetition.ts';
+import { isOfService, repetitionDelay } from './repetition.ts';
 
 export interface CallerOptions {
-  /** URL of the service, with the path of a proxy if it has one. */
-  readonly baseUrl: string;
+  /**
+   * URL of the service, with the path of a proxy if it has one. Of several, a service that is unreachable, overloaded or fails with 5xx passes the call
+   * on to the next one, which then receives later calls too.
+   */
+  readonly baseUrl: string | readonly string[];
   readonly apiKey?: string | undefined;
   /** The default is the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
@@ -13,6 +16,8 @@ export interface CallerOptions {
   readonly maxRetries?: number | undefined;
   /** Bounds each attempt, and each pause of an event stream. The default is 60,000. */
   readonly timeoutMs?: number | undefined;
+  /** Receives what an operator should know, in a sentence. The default is `console.warn`. */
+  readonly onWarning?: ((text: string) => void) | undefined;
 }
 
 export interface Call {
@@ -27,95 +32,146 @@ export const API_KEY_HEADER = 'x-service-api-key';
 const EVENTS = 'text/event-stream';
 const JSON_TYPE = 'application/json';
 const DEFAULT_TIMEOUT_MS = 60_000;
+/** Time for the first event of a feed: the service sends one at once. */
+const FIRST_EVENT_MS = 15_000;
+
+/** Reports a stream without any event: a proxy holds it back, or `fetch` gives no `body`, as in React Native. */
+export class SilentStream extends SignatureAggregatorError {
+  constructor(fields: { readonly requestId?: string | undefined; readonly cause?: unknown }) {
+    super('the stream ended without an event', { ...fields, code: 'unreachable' });
+  }
+}
+
+type Outcome<T> = { readonly value: T } | { readonly error: SignatureAggregatorError };
+
+interface Attempt {
+  readonly base: string;
+  /** Aborts with the caller's, or at the deadline. */
+  readonly signal: AbortSignal;
+  /** Begins the time of the deadline anew. */
+  readonly renew: () => void;
+}
 
 /** Sends calls to a service. All are idempotent, so each may be repeated. */
 export class Caller {
   readonly #options: CallerOptions;
-  readonly #base: string;
+  readonly #bases: readonly string[];
+  /** Index of the service that is asked first. */
+  #preferred = 0;
 
   constructor(options: CallerOptions) {
     this.#options = options;
-    this.#base = options.baseUrl.replace(/\/+$/, '');
+    this.#bases = [options.baseUrl].flat().map((base) => base.replace(/\/+$/, ''));
+    if (this.#bases.length === 0) throw new TypeError('baseUrl must have at least one URL');
   }
 
   /** @throws {SignatureAggregatorError}, or the signal's reason */
   json<T>(call: Call): Promise<T> {
-    return this.#repeat(call.signal, async (signal) => answerOf<T>(await this.#send({ ...call, signal }, JSON_TYPE)));
+    return this.#repeat(call.signal, (attempt) => this.#plain<T>(attempt, call));
   }
 
   /**
-   * Returns the data of the event `result`, or the plain answer of a service or a proxy that does not stream.
+   * Returns the data of the event `result`, or the plain answer where no event comes: of a service or a proxy that does not stream.
    *
    * @throws {SignatureAggregatorError}, or the signal's reason
    */
   result<T>(call: Call, onEvent: (event: StreamEvent) => void): Promise<T> {
-    return this.#repeat(call.signal, async (signal, renew) => {
-      const response = await this.#send({ ...call, signal }, `${EVENTS}, ${JSON_TYPE};q=0.5`);
-      if (!isStream(response)) return answerOf<T>(response);
-      for await (const event of readEvents(chunksOf(response.body))) {
-        // Several events may have come at once.
-        signal.throwIfAborted();
-        renew();
-        onEvent(event);
-        if (event.event === 'result') return event.data as T;
-        if (event.event === 'error') throw errorOf(event.data, undefined, response);
+    let isPlain = false;
+    return this.#repeat(call.signal, async (attempt) => {
+      if (isPlain) return this.#plain<T>(attempt, call);
+      let hasEvent = false;
+      try {
+        const response = await this.#send(attempt, call, `${EVENTS}, ${JSON_TYPE};q=0.5`);
+        if (!isStream(response)) return await answerOf<T>(response);
+        for await (const event of readEvents(chunksOf(response.body))) {
+          hasEvent = true;
+          // Several events may have come at once.
+          attempt.signal.throwIfAborted();
+          attempt.renew();
+          onEvent(event);
+          if (event.event === 'result') return event.data as T;
+          if (event.event === 'error') throw errorOf(event.data, undefined, response);
+        }
+        if (hasEvent) throw brokenOff(response);
+      } catch (error) {
+        isPlain = !hasEvent && attempt.signal.aborted;
+        throw error;
       }
-      throw new SignatureAggregatorError('the connection ended before the answer', {
-        code: 'unreachable',
-        requestId: requestIdOf(response),
-      });
+      isPlain = true;
+      return this.#plain<T>(attempt, call);
     });
   }
 
   /**
-   * Returns the events of a stream until it ends.
+   * Returns the events of a feed until it ends.
    *
-   * @throws {SignatureAggregatorError}, or the signal's reason
+   * @throws {SilentStream} without any event, {@link SignatureAggregatorError}, or the signal's reason
    */
   async *events(call: Call): AsyncGenerator<StreamEvent> {
-    const deadline = startDeadline(this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS, call.signal);
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const deadline = startDeadline(Math.min(timeoutMs, FIRST_EVENT_MS), call.signal);
+    const index = this.#preferred;
+    let hasEvent = false;
     try {
-      const response = await this.#send({ ...call, signal: deadline.signal }, EVENTS);
+      const response = await this.#send({ base: this.#bases[index] as string, signal: deadline.signal }, call, EVENTS);
       if (!isStream(response)) throw errorOf(parseJson(await response.text()), response.status, response);
       for await (const event of readEvents(chunksOf(response.body))) {
+        hasEvent = true;
         // One read may have brought several events, and the caller aborted at an earlier one.
         call.signal?.throwIfAborted();
-        deadline.renew();
+        deadline.renew(timeoutMs);
         if (event.event === 'error') throw errorOf(event.data, undefined, response);
         yield event;
       }
-    } catch (error) {
+      if (!hasEvent) throw new SilentStream({ requestId: requestIdOf(response) });
+    } catch (cause) {
       call.signal?.throwIfAborted();
-      throw error instanceof SignatureAggregatorError ? error : unreachable(error);
+      const error =
+        deadline.signal.aborted && !hasEvent
+          ? new SilentStream({ cause })
+          : cause instanceof SignatureAggregatorError
+            ? cause
+            : unreachable(cause);
+      this.#failOver(index, error);
+      throw error;
     } finally {
       deadline.end();
     }
   }
 
-  async #send({ path, body, signal }: Call, accept: string): Promise<Response> {
+  warn(text: string): void {
+    const { onWarning = (warning: string) => console.warn(warning) } = this.#options;
+    onWarning(text);
+  }
+
+  async #plain<T>(attempt: Attempt, call: Call): Promise<T> {
+    return answerOf<T>(await this.#send(attempt, call, JSON_TYPE));
+  }
+
+  async #send(
+    { base, signal }: Pick<Attempt, 'base' | 'signal'>,
+    { path, body }: Call,
+    accept: string,
+  ): Promise<Response> {
     const { apiKey, fetch: send = fetch } = this.#options;
-    return await send(`${this.#base}${path}`, {
+    return await send(`${base}${path}`, {
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       headers: {
         accept,
         ...(body !== undefined && { 'content-type': JSON_TYPE }),
         ...(apiKey !== undefined && apiKey !== '' && { [API_KEY_HEADER]: apiKey }),
       },
-      signal: signal ?? null,
+      signal,
       cache: 'no-store',
       // It would take the key to another host.
       redirect: 'error',
     });
   }
 
-  async #repeat<T>(
-    ended: AbortSignal | undefined,
-    attempt: (signal: AbortSignal, renew: () => void) => Promise<T>,
-  ): Promise<T> {
+  async #repeat<T>(ended: AbortSignal | undefined, attempt: (attempt: Attempt) => Promise<T>): Promise<T> {
     const { maxRetries = 3 } = this.#options;
     for (let number = 1; ; number++) {
-      ended?.throwIfAborted();
-      const outcome = await this.#attempt(ended, attempt);
+      const outcome = await this.#askEach(ended, attempt);
       if ('value' in outcome) return outcome.value;
       const delayMs = number > maxRetries ? undefined : repetitionDelay(outcome.error, number, Math.random());
       if (delayMs === undefined) throw outcome.error;
@@ -123,13 +179,25 @@ export class Caller {
     }
   }
 
+  /** Asks one service after the other, until one answers or reports an error of the call itself. */
+  async #askEach<T>(ended: AbortSignal | undefined, attempt: (attempt: Attempt) => Promise<T>): Promise<Outcome<T>> {
+    const first = this.#preferred;
+    for (let number = 1; ; number++) {
+      ended?.throwIfAborted();
+      const index = (first + number - 1) % this.#bases.length;
+      const outcome = await this.#attempt(this.#bases[index] as string, ended, attempt);
+      if ('value' in outcome || !this.#failOver(index, outcome.error) || number === this.#bases.length) return outcome;
+    }
+  }
+
   async #attempt<T>(
+    base: string,
     ended: AbortSignal | undefined,
-    attempt: (signal: AbortSignal, renew: () => void) => Promise<T>,
-  ): Promise<{ readonly value: T } | { readonly error: SignatureAggregatorError }> {
+    attempt: (attempt: Attempt) => Promise<T>,
+  ): Promise<Outcome<T>> {
     const deadline = startDeadline(this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS, ended);
     try {
-      return { value: await attempt(deadline.signal, () => deadline.renew()) };
+      return { value: await attempt({ base, signal: deadline.signal, renew: () => deadline.renew() }) };
     } catch (error) {
       ended?.throwIfAborted();
       return { error: error instanceof SignatureAggregatorError ? error : unreachable(error) };
@@ -137,22 +205,32 @@ export class Caller {
       deadline.end();
     }
   }
+
+  /** Prefers the next service after a failure of this one. Returns whether another may answer. */
+  #failOver(index: number, error: SignatureAggregatorError): boolean {
+    if (!isOfService(error)) return false;
+    // Calls that failed together move on by one.
+    if (this.#preferred === index) this.#preferred = (index + 1) % this.#bases.length;
+    return true;
+  }
 }
 
 /** Returns a signal that aborts with the caller's, and after a time without renewal. */
 function startDeadline(timeoutMs: number, ended: AbortSignal | undefined) {
   const controller = new AbortController();
   const onEnded = () => controller.abort(ended?.reason);
-  const onTime = () => controller.abort(new Error(`nothing came within ${timeoutMs} ms`));
-  let timer = setTimeout(onTime, timeoutMs);
+  const onTime = (ms: number) => controller.abort(new Error(`nothing came within ${ms} ms`));
+  let timer = setTimeout(onTime, timeoutMs, timeoutMs);
   ended?.addEventListener('abort', onEnded);
   return {
     signal: controller.signal,
-    renew() {
+    renew(nextMs = timeoutMs) {
       clearTimeout(timer);
-      timer = setTimeout(onTime, timeoutMs);
+      timer = setTimeout(onTime, nextMs, nextMs);
     },
+    /** Ends what is still open, such as the answer of a `fetch` without `body`. */
     end() {
+      controller.abort();
       clearTimeout(timer);
       ended?.removeEventListener('abort', onEnded);
     },
@@ -209,6 +287,11 @@ function errorOf(json: unknown, status: number | undefined, response: Response):
     code: code as ClientErrorCode,
     details,
   });
+}
+
+function brokenOff(response: Response): SignatureAggregatorError {
+  const requestId = requestIdOf(response);
+  return new SignatureAggregatorError('the connection ended before the answer', { code: 'unreachable', requestId });
 }
 
 function unreachable(cause: unknown): SignatureAggregatorError {

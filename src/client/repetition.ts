@@ -20,6 +20,13 @@ export function repetitionDelay(error: SignatureAggregatorError, attempt: number
   return random * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
 }
 
+/** Returns whether another service may answer the same call: this one is unreachable, overloaded, or fails with 5xx. */
+export function isOfService(error: SignatureAggregatorError): boolean {
+  const { code, status } = error;
+  if (code === 'unreachable' || code === 'invalid_answer') return true;
+  return status !== undefined && (status >= 500 || status === 429) && mayPass(error);
+}
+
 function mayPass({ code, status }: SignatureAggregatorError): boolean {
   if (code === 'unreachable') return true;
   const advice = RETRY_ADVICE[code];

@@ -904,12 +904,29 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/client/http-call.ts', ['test/unit/client'], {
     'a call leaves a listener on its signal': [
-      "    end() {\n      clearTimeout(timer);\n      ended?.removeEventListener('abort', onEnded);",
-      '    end() {\n      clearTimeout(timer);',
+      "      clearTimeout(timer);\n      ended?.removeEventListener('abort', onEnded);",
+      '      clearTimeout(timer);',
+    ],
+    'a stream of the client ends each 60 s': ['        deadline.renew(timeoutMs);\n', ''],
+    'a service that is unreachable is preferred by later calls': [
+      '    if (this.#preferred === index) this',
+      '    if (false) this',
+    ],
+    'a result whose stream was held back is asked for as a stream again': [
+      'isPlain = !hasEvent && attempt.signal.aborted;',
+      'isPlain = false;',
     ],
   }),
   ...bugsOf('src/client/received-messages.ts', ['test/unit/client'], {
-    'pauses between streams grow although each had events': ['        failures = 0;\n', ''],
+    'pauses between streams grow although each had events': ['failures = silentStreams = 0;', 'silentStreams = 0;'],
+    'a stream that is held back is opened again for ever': [
+      '++silentStreams === MAX_SILENT_STREAMS',
+      'silentStreams < 0',
+    ],
+    'a reader of pages goes on after a message of the page that it has not received': [
+      'index === messages.length - 1 ? nextCursor : (after ?? nextCursor)',
+      'nextCursor',
+    ],
   }),
   ...bugsOf('src/cli/io/input.ts', ['test/unit/cli/io'], {
     'a file as long as is allowed is refused': ['bytes.length <= maxBytes', 'bytes.length < maxBytes'],

@@ -280,7 +280,7 @@ async function scriptOfOwnClient(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'client-package-'));
   try {
     execFileSync('tar', ['-xzf', await packClient(folder), '-C', folder]);
-    return await scriptOf(join(folder, 'package', 'index.js'), 'createClient', 'messageIdOf', 'toAccessList');
+    return await scriptOf(join(folder, 'package', 'index.mjs'), 'createClient', 'messageIdOf', 'toAccessList');
   } finally {
     await rm(folder, { recursive: true });
   }

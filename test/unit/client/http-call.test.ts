@@ -1,7 +1,7 @@
 import { getEventListeners, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Caller, type CallerOptions } from '../../../src/client/http-call.ts';
 
 const OVERLOADED = { message: 'later', statusCode: 503, error: 'Service Unavailable', code: 'overloaded' };
@@ -163,4 +163,101 @@ test('an attempt without an answer ends after the time limit', async () => {
   const ended = caller.json({ path: '/' }).catch((error: unknown) => error);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await ended).toMatchObject({ code: 'unreachable' });
+});
+
+describe('of several services', () => {
+  const SERVICES = ['http://one', 'http://two'];
+  const broken = () => Promise.reject(new TypeError('fetch failed'));
+  const page = () => new Response('<html>', { status: 404 });
+
+  /** A caller of two services, each with an answer; the hosts that it asked. */
+  function callerOfTwo(one: () => Response | Promise<Response>, two: () => Response | Promise<Response>) {
+    const hosts: string[] = [];
+    const send: typeof fetch = async (url) => {
+      const { host } = new URL(url as string);
+      hosts.push(host);
+      return host === 'one' ? one() : two();
+    };
+    return { hosts, caller: new Caller({ baseUrl: SERVICES, fetch: send, maxRetries: 0 }) };
+  }
+
+  test.each([
+    ['is unreachable', broken],
+    ['is overloaded', overloaded],
+    ['is a page of a proxy', page],
+  ])('the next one receives the call if one %s, and later calls', async (_, failing) => {
+    const { caller, hosts } = callerOfTwo(failing, done);
+    expect(await caller.json({ path: '/' })).toEqual({ isDone: true });
+    expect(await caller.json({ path: '/' })).toEqual({ isDone: true });
+    expect(hosts).toEqual(['one', 'two', 'two']);
+  });
+
+  test('a feed goes on at the next one', async () => {
+    const { caller, hosts } = callerOfTwo(broken, () => stream('event: watermark\ndata: {}\n\n'));
+    const read = async () => {
+      const events: string[] = [];
+      for await (const { event } of caller.events({ path: '/' })) events.push(event);
+      return events;
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'unreachable' });
+    expect(await read()).toEqual(['watermark']);
+    expect(hosts).toEqual(['one', 'two']);
+  });
+
+  test('an error of the call itself is thrown', async () => {
+    const refused = () => json(404, { ...OVERLOADED, statusCode: 404, code: 'unknown_transaction' });
+    const { caller, hosts } = callerOfTwo(refused, done);
+    await expect(caller.json({ path: '/' })).rejects.toMatchObject({ code: 'unknown_transaction' });
+    expect(hosts).toEqual(['one']);
+  });
+
+  test('the error of the last is thrown if each fails', async () => {
+    const { caller, hosts } = callerOfTwo(broken, overloaded);
+    await expect(caller.json({ path: '/' })).rejects.toMatchObject({ code: 'overloaded' });
+    expect(hosts).toEqual(['one', 'two']);
+    expect(() => new Caller({ baseUrl: [] })).toThrow('baseUrl must have at least one URL');
+  });
+});
+
+describe('without the events of a call', () => {
+  const acceptOf = (requests: readonly Request[]) => requests.map(({ headers }) => headers.get('accept'));
+  const EACH = ['text/event-stream, application/json;q=0.5', 'application/json'];
+
+  test.each([undefined, null])('the plain answer is taken where the body is %s', async (body) => {
+    const response = stream('event: result\ndata: {}\n\n');
+    Object.defineProperty(response, 'body', { value: body });
+    const { caller, requests } = callerOf([() => response, done]);
+    expect(await caller.result({ path: '/' }, () => expect.unreachable())).toEqual({ isDone: true });
+    expect(acceptOf(requests)).toEqual(EACH);
+  });
+
+  test('the next attempt asks for the plain answer after one that brought nothing in time', async () => {
+    vi.useFakeTimers();
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    onTestFinished(() => void vi.useRealTimers().restoreAllMocks());
+    const headers = { 'content-type': 'text/event-stream' };
+    const requests: Request[] = [];
+    const held: typeof fetch = async (url, init) => {
+      requests.push(new Request(url as string, init));
+      if (requests.length > 1) return done();
+      const start = (controller: ReadableStreamDefaultController) =>
+        init?.signal?.addEventListener('abort', () => controller.error(init.signal?.reason));
+      return new Response(new ReadableStream({ start }), { headers });
+    };
+    const answer = new Caller({ baseUrl: 'http://service', fetch: held, timeoutMs: 1_000 }).result(
+      { path: '/' },
+      () => undefined,
+    );
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await answer).toEqual({ isDone: true });
+    expect(acceptOf(requests)).toEqual(EACH);
+  });
+
+  test('a service that is not there is asked for its events again', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { caller, requests } = callerOf([() => Promise.reject(new TypeError('fetch failed')), done]);
+    expect(await caller.result({ path: '/' }, () => undefined)).toEqual({ isDone: true });
+    expect(acceptOf(requests)).toEqual([EACH[0], EACH[0]]);
+  });
 });
