@@ -34,6 +34,16 @@ export interface SignOptions extends CallOptions {
   readonly onProgress?: ((event: AggregationEvent) => void) | undefined;
 }
 
+/** Argument of the callback that signs in `@avalanche-sdk/interchain`. */
+export interface UnsignedMessageInput {
+  /** In hex, as `justificationHex`. */
+  readonly unsignedMessageHex: string;
+  /** In cb58 or hex. */
+  readonly signingSubnetId: string;
+  /** Empty, or `0x`, for messages that need none. */
+  readonly justificationHex?: string | undefined;
+}
+
 type TransactionSettings = Omit<AggregateSignaturesOfTransactionQuery, 'wait'>;
 type VerificationSettings = Omit<VerificationRequest, 'signedMessage'>;
 type DecodeForm = NonNullable<DecodeRequest['as']>;
@@ -66,6 +76,18 @@ export class SignatureAggregatorClient {
     const body = typeof request === 'string' ? { message: request } : request;
     return this.#sign('/aggregateSignatures', { wait: options.wait }, body, options);
   }
+
+  /**
+   * Has a message signed, as the callback of `@avalanche-sdk/interchain`. It can be passed on as it is.
+   *
+   * @returns the signed message in hex, with `0x`
+   */
+  readonly aggregateSignatures = async (input: UnsignedMessageInput): Promise<`0x${string}`> => {
+    const { unsignedMessageHex: message, signingSubnetId, justificationHex = '' } = input;
+    const justification = justificationHex.replace(/^0x$/, '');
+    const { signedMessage } = await this.sign({ message, signingSubnetId, justification });
+    return `0x${signedMessage}`;
+  };
 
   /** Has the message of a transaction signed: the hash of an EVM transaction, or the ID of one of the P-Chain. */
   signTransaction(txHash: string, settings: TransactionSettings & SignOptions = {}): Promise<SignedMessage> {

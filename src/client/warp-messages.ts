@@ -34,6 +34,17 @@ export interface EmittedMessage {
 }
 
 const WORD_BYTES = 32;
+/** A signature is the type ID, the length of the bit set, the bit set, and 96 bytes. */
+const SIGNATURE_HEAD_BYTES = 4 + 4;
+const BLS_SIGNATURE_BYTES = 96;
+
+/** subnet-evm since Granite, and coreth: `precompile/contracts/warp`. */
+const TRANSACTION_GAS = 21_000;
+const VERIFICATION_GAS = 125_000;
+const SIGNER_GAS = 250;
+const READING_GAS = 750;
+/** Taken by the verification, and again by each `getVerifiedWarpMessage`. */
+const WORD_GAS = 512;
 /** codec version, network ID, source chain */
 const LENGTH_OFFSET = 2 + 4 + 32;
 const HEADER_BYTES = LENGTH_OFFSET + 4;
@@ -61,6 +72,26 @@ export function toPredicate(signedMessage: string | Uint8Array): Hex {
 export function toAccessList(signedMessage: string | Uint8Array): AccessList {
   const words = toPredicate(signedMessage).slice(2).match(/.{64}/g) ?? [];
   return [{ address: WARP_PRECOMPILE, storageKeys: words.map((word): Hex => `0x${word}`) }];
+}
+
+/**
+ * Returns the gas of a transaction that delivers a message, without the data of the call and what the contract does: the transaction, the verification
+ * of the message, and one `getVerifiedWarpMessage`. A node that estimates gas verifies no message, so this has to be added up.
+ *
+ * @param signers number of validators that signed; those of the message by default
+ * @throws {TypeError} if it is not hex, or no signed message
+ */
+export function gasOfDelivery(signedMessage: string | Uint8Array, signers = signersOf(bytesOf(signedMessage))): bigint {
+  const words = (toPredicate(signedMessage).length - 2) / 2 / WORD_BYTES;
+  return BigInt(TRANSACTION_GAS + VERIFICATION_GAS + READING_GAS + 2 * WORD_GAS * words + SIGNER_GAS * signers);
+}
+
+/** Number of bits in the bit set of a signed message. */
+function signersOf(bytes: Uint8Array): number {
+  const signature = bytes.subarray(unsignedLength(bytes));
+  const bits = signature.subarray(SIGNATURE_HEAD_BYTES, -BLS_SIGNATURE_BYTES);
+  if (signature.length < SIGNATURE_HEAD_BYTES + BLS_SIGNATURE_BYTES) throw new TypeError('the message is not signed');
+  return bits.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
 }
 
 /**

@@ -1,11 +1,7 @@
-import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { installPackages, runProgram } from './installed-packages.ts';
 
-const SOURCE = join(import.meta.dirname, 'clients');
-const TIMEOUT_MS = 300_000;
 const MAX_MODELS = 250;
 
 /** Signs by a client that openapi-fetch has from the generated types. The compiler checks that the answer has its type. */
@@ -63,9 +59,14 @@ export async function testPythonClient(
   writeFileSync(join(folder, 'config.yml'), 'post_hooks: []\n');
   const output = ['--meta', 'none', '--output-path', 'api_client', '--config', 'config.yml'];
   return (
-    (await run(folder, join(bin, 'openapi-python-client'), ['generate', '--url', `${url}/openapi.json`, ...output])) ??
+    (await runProgram(folder, join(bin, 'openapi-python-client'), [
+      'generate',
+      '--url',
+      `${url}/openapi.json`,
+      ...output,
+    ])) ??
     findTooManyModels(join(folder, 'api_client', 'models')) ??
-    (await run(folder, join(bin, 'python'), ['program.py', url, message]))
+    (await runProgram(folder, join(bin, 'python'), ['program.py', url, message]))
   );
 }
 
@@ -82,39 +83,21 @@ function findTooManyModels(folder: string): string | undefined {
  * @returns what went wrong; undefined if nothing did
  */
 export async function testTypeScriptClient(cache: string, url: string, message: string): Promise<string | undefined> {
-  const lock = readFileSync(join(SOURCE, 'package-lock.json'));
-  const folder = join(cache, `clients-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`);
-  if (!existsSync(join(folder, 'complete'))) {
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-    for (const name of ['package.json', 'package-lock.json']) cpSync(join(SOURCE, name), join(folder, name));
-    const problem = await run(folder, 'npm', ['ci', '--ignore-scripts', '--silent']);
-    if (problem !== undefined) return problem;
-    writeFileSync(join(folder, 'complete'), '');
-  }
+  const installed = await installPackages(cache, 'clients');
+  if ('problem' in installed) return installed.problem;
+  const { folder } = installed;
   writeFileSync(join(folder, 'program.ts'), PROGRAM);
   const bin = join(folder, 'node_modules', '.bin');
   const types = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--skipLibCheck', '--noEmit'];
   const allowed = ['--allowImportingTsExtensions', '--types', 'node', '--typeRoots'];
   return (
-    (await run(folder, join(bin, 'openapi-typescript'), [`${url}/openapi.json`, '-o', 'api.ts'])) ??
-    (await run(folder, join(bin, 'tsc'), [
+    (await runProgram(folder, join(bin, 'openapi-typescript'), [`${url}/openapi.json`, '-o', 'api.ts'])) ??
+    (await runProgram(folder, join(bin, 'tsc'), [
       ...types,
       ...allowed,
       join(cache, '..', 'node_modules', '@types'),
       'program.ts',
     ])) ??
-    (await run(folder, process.execPath, ['program.ts', url, message]))
+    (await runProgram(folder, process.execPath, ['program.ts', url, message]))
   );
-}
-
-/** Not synchronously: the service may be in this process. */
-async function run(cwd: string, command: string, args: readonly string[]): Promise<string | undefined> {
-  try {
-    await promisify(execFile)(command, [...args], { cwd, timeout: TIMEOUT_MS });
-    return undefined;
-  } catch (error) {
-    const { message, stdout = '' } = error as { message: string; stdout?: string };
-    return `${message}\n${stdout}`;
-  }
 }

@@ -1,4 +1,4 @@
-// npm run test:api [-- REPORT]: generated clients, and schemathesis, against the OpenAPI document of a running service, on the devnet and before
+// npm run test:api [-- REPORT]: generated clients, the client's package, and schemathesis, against the OpenAPI document of a running service, on the devnet and before
 // a stand-in of every upstream. REPORT is a file to write the counts to, as JSON {passed, failed, skipped}.
 //
 // schemathesis and the generator for Python come from the registry of Python packages, each with its hash (requirements.txt), into a separate environment
@@ -15,6 +15,7 @@ import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { startStandIn } from '../integration/proxy/stand-in.ts';
 import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
+import { testClientPackage } from './client-package.ts';
 import { testPythonClient, testTypeScriptClient } from './generated-clients.ts';
 import { countOutcomes, type SchemathesisReport } from './outcomes.ts';
 
@@ -45,10 +46,11 @@ async function testApi(): Promise<Counts> {
   const bin = installPython();
   const problems = await Promise.all([
     testTypeScriptClient(CACHE, url, message),
+    testClientPackage(CACHE, url, message),
     ...(bin === undefined ? [] : [testPythonClient(CACHE, bin, url, message)]),
   ]);
   const found = problems.filter((problem) => problem !== undefined);
-  for (const problem of found) console.log(`a generated client failed: ${problem}`);
+  for (const problem of found) console.log(`a client failed: ${problem}`);
   // The client for Python, and schemathesis.
   const rest = bin === undefined ? { passed: 0, failed: 0, skipped: 2 } : await testBySchemathesis(bin, service);
   return {

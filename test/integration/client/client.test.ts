@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import type { AggregationEvent } from '../../../src/client/gen/api.ts';
+import { messageIdOf } from '../../../src/client/warp-messages.ts';
 import { shareService, whileValidators } from '../service/shared-service.ts';
 
 const service = await shareService(5, { settings: { access: { operateWithoutKey: true } } });
@@ -32,6 +33,16 @@ describe('a client of a service', () => {
     const signed = await client.signTransaction(txHash);
     const settings = { quorumPercentage: 67, wait: 0, onProgress: () => undefined };
     expect(await client.signTransaction(txHash, settings)).toEqual(signed);
+  });
+
+  test('has a message signed as the callback of the interchain SDK', async () => {
+    const [message = ''] = service.devnet.emitMessages(1);
+    const { aggregateSignatures } = client;
+    const input = { unsignedMessageHex: message, signingSubnetId: primary.subnetID };
+    const signed = await aggregateSignatures({ ...input, justificationHex: '0x' });
+    expect(signed).toMatch(/^0x[0-9a-f]+$/);
+    expect(messageIdOf(signed)).toBe(messageIdOf(message));
+    expect(await aggregateSignatures(input)).toBe(signed);
   });
 
   test('reads destinations, subnets and requests', async () => {

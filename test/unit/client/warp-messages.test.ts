@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   fromReceipt,
+  gasOfDelivery,
   messageIdOf,
   toAccessList,
   toPredicate,
@@ -44,6 +45,17 @@ test('a predicate is the signed message, a byte that ends it, and zeros up to wh
     expect(storageKeys.every((key) => /^0x[0-9a-f]{64}$/.test(key))).toBe(true);
     expect(storageKeys.map((key) => key.slice(2)).join('')).toBe(predicate.slice(2));
   }
+});
+
+test('the gas of a delivery grows with the words of the predicate and the signers of the message', () => {
+  const { unsignedMessage, signed } = readCase('c_warp_0');
+  const signers = signed!.signerIndices.length;
+  const words = Math.ceil((signed!.signedMessage.length + 1) / 32);
+  expect(gasOfDelivery(signed!.signedMessage)).toBe(BigInt(21_000 + 125_000 + 750 + 2 * 512 * words + 250 * signers));
+  expect(gasOfDelivery(bytesToHex(signed!.signedMessage), 1_000)).toBe(
+    gasOfDelivery(signed!.signedMessage) + BigInt(250 * (1_000 - signers)),
+  );
+  expect(() => gasOfDelivery(unsignedMessage)).toThrow('the message is not signed');
 });
 
 test.each<[string, (position: number) => object]>([
