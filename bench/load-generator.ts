@@ -205,9 +205,10 @@ async function sendBodies({ url, connections, seconds }: LoadJob, kind: BodyKind
   const tally = new Tally();
   const startedMs = Date.now();
   const untilMs = performance.now() + 1_000 * seconds;
-  const keep = async (): Promise<void> => {
+  const keep = async (index: number): Promise<void> => {
+    const localAddress = CROWDS.has(kind) ? addressOf(index) : undefined;
     while (performance.now() < untilMs) {
-      const socket = connect(Number(port), hostname).setNoDelay(true);
+      const socket = connect({ port: Number(port), host: hostname, localAddress }).setNoDelay(true);
       socket.on('error', () => undefined);
       const sentMs = performance.now();
       socket.once('data', (answer) => {
@@ -226,7 +227,7 @@ async function sendBodies({ url, connections, seconds }: LoadJob, kind: BodyKind
       if (!RECONNECTS_AT_ONCE.has(kind)) await sleep(100);
     }
   };
-  await Promise.all(Array.from({ length: connections }, keep));
+  await Promise.all(Array.from({ length: connections }, (_, index) => keep(index)));
   return tally.result(startedMs, Date.now());
 }
 
@@ -238,7 +239,7 @@ async function reconnect({ url, devnetUrl, connections, seconds, kind }: LoadJob
   const startedMs = Date.now();
   const untilMs = performance.now() + 1_000 * seconds;
   const ask = async (index: number): Promise<void> => {
-    const localAddress = kind === 'crowd' ? `127.0.1.${1 + (index % CROWD_ADDRESSES)}` : '127.0.0.1';
+    const localAddress = kind === 'crowd' ? addressOf(index) : '127.0.0.1';
     const socket = connect({ port: Number(port), host: hostname, localAddress });
     const sentMs = performance.now();
     socket.on('error', () => {
@@ -264,6 +265,47 @@ async function reconnect({ url, devnetUrl, connections, seconds, kind }: LoadJob
 }
 
 const CROWD_ADDRESSES = 200;
+const CROWDS: ReadonlySet<BodyKind> = new Set(['crowd-in-pieces']);
+
+function addressOf(index: number): string {
+  return `127.0.1.${1 + (index % CROWD_ADDRESSES)}`;
+}
+
+/** Begins streams of events from many addresses, and reads a byte a second of each. */
+async function streamSlowly({ url, devnetUrl, connections, seconds }: LoadJob): Promise<LoadResult> {
+  const { hostname, port } = new URL(url);
+  const nextBody = await createBodies('refused', devnetUrl);
+  const tally = new Tally();
+  const startedMs = Date.now();
+  const untilMs = performance.now() + 1_000 * seconds;
+  const keep = async (index: number): Promise<void> => {
+    while (performance.now() < untilMs) {
+      const sentMs = performance.now();
+      const socket = connect({ port: Number(port), host: hostname, localAddress: addressOf(index) });
+      socket.on('error', () => {
+        tally.errors += 1;
+      });
+      const body = nextBody();
+      socket.write(
+        `POST ${AGGREGATION_PATH} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+      const closed = once(socket, 'close').catch(() => undefined);
+      let isAnswered = false;
+      socket.on('readable', () => {
+        if (isAnswered) return;
+        isAnswered = true;
+        tally.add(Number(String(socket.read(12)).slice(9)), performance.now() - sentMs);
+      });
+      while (performance.now() < untilMs && !socket.destroyed) {
+        await Promise.race([closed, sleep(1_000)]);
+        socket.read(1);
+      }
+      socket.destroy();
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, (_, index) => keep(index)));
+  return tally.result(startedMs, Date.now());
+}
 
 /** Asks for transactions that do not exist, each over its own connection. */
 async function askForReceipts({ url, connections, seconds }: LoadJob): Promise<LoadResult> {
@@ -300,11 +342,12 @@ async function haveValidatorsFlood({ devnetUrl, seconds }: LoadJob): Promise<Loa
 /** Bytes that are declared and not sent. */
 const SURPLUS = { segments: 0, none: 1 } as const;
 const SEGMENTS_AT_ONCE = 100;
-const RECONNECTS_AT_ONCE: ReadonlySet<BodyKind> = new Set(['short-one-byte-chunks', 'chunks-to-nowhere']);
+const RECONNECTS_AT_ONCE: ReadonlySet<BodyKind> = new Set(['short-one-byte-chunks', 'chunks-to-nowhere', 'crowd-in-pieces']);
 
 async function run(job: LoadJob): Promise<LoadResult> {
   if (job.kind === 'unread' || job.kind === 'half-sent') return hold(job);
   if (job.kind === 'reconnecting' || job.kind === 'crowd') return reconnect(job);
+  if (job.kind === 'slow-streams') return streamSlowly(job);
   if (job.kind === 'receipts') return askForReceipts(job);
   if (job.kind === 'validators') return haveValidatorsFlood(job);
   if (job.kind in BODY_KINDS) return sendBodies(job, job.kind as BodyKind);

@@ -12,6 +12,7 @@ export const BODY_KINDS = {
   'one-byte-segments': { path: '/ext/bc/P', bytes: 98_000, pieces: 'segments' },
   'unfinished-bodies': { path: '/ext/bc/P', bytes: 100_000, pieces: 'none' },
   'short-one-byte-chunks': { path: AGGREGATION_PATH, bytes: 10_800, pieces: 'chunks' },
+  'crowd-in-pieces': { path: AGGREGATION_PATH, bytes: 10_800, pieces: 'chunks' },
   'chunks-to-nowhere': { path: '/nowhere', bytes: 10_800, pieces: 'chunks' },
 } as const;
 
@@ -24,10 +25,20 @@ export interface LoadJob {
   readonly devnetUrl: string;
   /**
    * `unread` pipelines long documents and reads none; `half-sent` begins requests and does not end them; `reconnecting` sends one request over
-   * each connection; `crowd` sends refused messages from 200 addresses, all at once; `receipts` asks for transactions of the chain whose RPC
-   * is hostile; `validators` has six of them flood the service.
+   * each connection; `crowd` sends refused messages from 200 addresses, all at once, `crowd-in-pieces` bodies of one-byte chunks, and
+   * `slow-streams` reads a byte a second of streams of events; `receipts` asks for transactions of the chain whose RPC is hostile;
+   * `validators` has six of them flood the service.
    */
-  readonly kind: RequestKind | BodyKind | 'unread' | 'half-sent' | 'reconnecting' | 'crowd' | 'receipts' | 'validators';
+  readonly kind:
+    | RequestKind
+    | BodyKind
+    | 'unread'
+    | 'half-sent'
+    | 'reconnecting'
+    | 'crowd'
+    | 'slow-streams'
+    | 'receipts'
+    | 'validators';
   readonly connections: number;
   readonly seconds: number;
   /** Rate of an open loop; without it each connection waits for its answer (closed loop). */

@@ -5,7 +5,9 @@ import { median, quantile, round } from './statistics.ts';
 /** Loopback addresses other than the flood's 127.0.0.1. Linux has all of 127.0.0.0/8. */
 const GOOD_CLIENT = '127.0.0.2';
 const HEALTH_CLIENT = '127.0.0.3';
+const NEW_CLIENT = '127.0.0.4';
 const HEALTH_EVERY_MS = 100;
+const NEW_CONNECTION_EVERY_MS = 200;
 const TIMEOUT_MS = 60_000;
 
 interface Sample {
@@ -21,6 +23,10 @@ export interface ProbeFigures {
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly maxMs: number;
+  /** A message that is signed already, requested over a new connection each time. */
+  readonly newConnectionGoodPercent: number;
+  readonly newConnectionP50Ms: number;
+  readonly newConnectionMaxMs: number;
   readonly healthP50Ms: number;
   readonly healthMaxMs: number;
   /** `/health/live` on the port of operations. */
@@ -38,12 +44,17 @@ export interface ProberOptions {
   readonly extra: string;
 }
 
-/** A good client that requests a new message at even intervals, and probes of `/health/live` on both ports, each from a separate address. */
+/**
+ * A good client that requests a new message at even intervals, one that requests the same message, and probes of `/health/live` on both ports.
+ * The first one keeps its connections; the others have a new one for each request. Each has an address of its own.
+ */
 export class Prober implements AsyncDisposable {
   readonly #options: ProberOptions;
   readonly #good = new Agent({ localAddress: GOOD_CLIENT });
-  readonly #health = new Agent({ localAddress: HEALTH_CLIENT });
+  readonly #health = new Agent({ localAddress: HEALTH_CLIENT, pipelining: 0 });
+  readonly #newConnections = new Agent({ localAddress: NEW_CLIENT, pipelining: 0 });
   readonly #samples: Sample[] = [];
+  readonly #newConnectionSamples: Sample[] = [];
   readonly #healthSamples: Sample[] = [];
   readonly #probeSamples: Sample[] = [];
   readonly #underWay = new Set<Promise<void>>();
@@ -54,7 +65,11 @@ export class Prober implements AsyncDisposable {
     const { url, operationsUrl, perSecond } = options;
     this.#options = options;
     this.#timers = [
-      setInterval(() => this.#start(this.#samples, () => this.#ask()), 1_000 / perSecond),
+      setInterval(() => this.#start(this.#samples, () => this.#askNext()), 1_000 / perSecond),
+      setInterval(
+        () => this.#start(this.#newConnectionSamples, () => this.#ask(options.messages[0] ?? '', this.#newConnections)),
+        NEW_CONNECTION_EVERY_MS,
+      ),
       setInterval(() => this.#start(this.#healthSamples, () => this.#askHealth(url)), HEALTH_EVERY_MS),
       setInterval(() => this.#start(this.#probeSamples, () => this.#askHealth(operationsUrl)), HEALTH_EVERY_MS),
     ];
@@ -65,14 +80,19 @@ export class Prober implements AsyncDisposable {
     const within = ({ atMs }: Sample): boolean => atMs >= fromMs && atMs < toMs;
     const samples = this.#samples.filter(within);
     const tookMs = samples.map((sample) => sample.tookMs);
+    const newConnections = this.#newConnectionSamples.filter(within);
+    const newTookMs = newConnections.map((sample) => sample.tookMs);
     const timesOf = (all: readonly Sample[]): number[] => all.filter(within).map((sample) => sample.tookMs);
     const [healthTookMs, probeTookMs] = [timesOf(this.#healthSamples), timesOf(this.#probeSamples)];
     return {
       count: samples.length,
-      goodPercent: round((100 * samples.filter(({ isGood }) => isGood).length) / samples.length),
+      goodPercent: goodPercentOf(samples),
       p50Ms: round(median(tookMs)),
       p95Ms: round(quantile(tookMs, 0.95)),
       maxMs: round(quantile(tookMs, 1)),
+      newConnectionGoodPercent: goodPercentOf(newConnections),
+      newConnectionP50Ms: round(median(newTookMs)),
+      newConnectionMaxMs: round(quantile(newTookMs, 1)),
       healthP50Ms: round(median(healthTookMs)),
       healthMaxMs: round(quantile(healthTookMs, 1)),
       probeP50Ms: round(median(probeTookMs)),
@@ -90,7 +110,7 @@ export class Prober implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all(this.#underWay);
-    await Promise.all([this.#good.destroy(), this.#health.destroy()]);
+    await Promise.all([this.#good.destroy(), this.#newConnections.destroy(), this.#health.destroy()]);
   }
 
   #start(samples: Sample[], ask: () => Promise<boolean>): void {
@@ -106,13 +126,18 @@ export class Prober implements AsyncDisposable {
     this.#underWay.add(asking);
   }
 
-  async #ask(): Promise<boolean> {
-    const { url, messages, extra } = this.#options;
+  #askNext(): Promise<boolean> {
+    const { messages } = this.#options;
     const message = messages[this.#sent % messages.length] ?? '';
     this.#sent += 1;
+    return this.#ask(message, this.#good);
+  }
+
+  async #ask(message: string, dispatcher: Agent): Promise<boolean> {
+    const { url, extra } = this.#options;
     const { statusCode, body } = await request(`${url}${AGGREGATION_PATH}`, {
       method: 'POST',
-      dispatcher: this.#good,
+      dispatcher,
       headers: JSON_HEADERS,
       body: bodyOf(message).replace('}', `${extra}}`),
       signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -130,4 +155,8 @@ export class Prober implements AsyncDisposable {
     await body.dump();
     return statusCode === 200;
   }
+}
+
+function goodPercentOf(samples: readonly Sample[]): number {
+  return round((100 * samples.filter(({ isGood }) => isGood).length) / samples.length);
 }

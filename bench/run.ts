@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import type { Benchmark, Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchBusy } from './busy.ts';
+import { benchConnections } from './connections.ts';
 import { benchConsole } from './console.ts';
 import { benchFaults } from './faults.ts';
 import { benchFeed } from './feed.ts';
@@ -24,6 +25,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   bls: benchBls,
   'http-floods': benchHttpFloods,
   hostile: benchHostile,
+  connections: benchConnections,
   memory: benchMemory,
   faults: benchFaults,
   lag: benchLag,
