@@ -61,7 +61,10 @@ async function openAtOnce(url: string, message: string, count: number): Promise<
 async function compare(client: ServiceProcess, proxy: ServiceProcess, connections: number): Promise<Figures> {
   const tookMs: Record<'client' | 'proxy', number[]> = { client: [], proxy: [] };
   for (let round = -1; round < ROUNDS; round += 1) {
-    for (const [name, { url }] of [['client', client], ['proxy', proxy]] as const) {
+    for (const [name, { url }] of [
+      ['client', client],
+      ['proxy', proxy],
+    ] as const) {
       const ms = await sendBodies(url, connections);
       // The first round warms up.
       if (round >= 0) tookMs[name].push(ms);

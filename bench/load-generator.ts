@@ -342,7 +342,11 @@ async function haveValidatorsFlood({ devnetUrl, seconds }: LoadJob): Promise<Loa
 /** Bytes that are declared and not sent. */
 const SURPLUS = { segments: 0, none: 1 } as const;
 const SEGMENTS_AT_ONCE = 100;
-const RECONNECTS_AT_ONCE: ReadonlySet<BodyKind> = new Set(['short-one-byte-chunks', 'chunks-to-nowhere', 'crowd-in-pieces']);
+const RECONNECTS_AT_ONCE: ReadonlySet<BodyKind> = new Set([
+  'short-one-byte-chunks',
+  'chunks-to-nowhere',
+  'crowd-in-pieces',
+]);
 
 async function run(job: LoadJob): Promise<LoadResult> {
   if (job.kind === 'unread' || job.kind === 'half-sent') return hold(job);

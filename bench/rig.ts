@@ -20,8 +20,6 @@ export async function startRig(validators: number): Promise<Rig> {
   const service = opened.use(
     await startService({
       network: { pChainApi: [{ baseUrl: pChain.url }], chainRpc: { [HOSTILE_CHAIN]: { baseUrl: rpc.url } } },
-      // Its own limit of new connections.
-      server: { port: 0 },
       metrics: { port: 0 },
     }),
   );

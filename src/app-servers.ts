@@ -8,7 +8,6 @@ import type { Server } from './http/request/http-server.ts';
 import { createNetworkOfPath } from './http/request/network-of-path.ts';
 import { listen } from './http/server/listen-error.ts';
 import { openMetricsServer } from './http/server/metrics-server.ts';
-import { NewConnections } from './http/server/new-connections.ts';
 import { RequestBodies } from './http/server/request-bodies.ts';
 import type { ServedNetwork } from './network/served-network.ts';
 import type { Upstreams } from './proxy/client/upstreams.ts';
@@ -87,12 +86,10 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   };
 }
 
-function serverSettings({ config: { server, upstream }, maxConnections, access, upstreams, clock }: AppServersOptions) {
-  const { maxNewConnections: maxWaiting, trustedProxies } = server;
+function serverSettings({ config: { server, upstream }, maxConnections, access, upstreams }: AppServersOptions) {
   return {
     corsOrigins: server.corsOrigins,
     maxConnections,
-    newConnections: new NewConnections({ clock, maxWaiting, trustedProxies }),
     drainTimeoutMs: server.shutdownTimeoutMs,
     access,
     upstream: {

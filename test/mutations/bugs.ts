@@ -540,25 +540,26 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'passwords in URLs are printed': ['text.replace(/\\/\\/.*@/s, `//${MASK}@`)', 'text'],
   }),
   ...bugsOf('src/http/server/request-bodies.ts', BODIES, {
-    'a body may have any number of small chunks': ['if (smallChunks <= MAX_SMALL_CHUNKS) return', 'return'],
+    'a body may have any number of small chunks': ['if (smallChunks < MAX_SMALL_CHUNKS) return', 'return'],
+    'chunks are counted after all that was read is parsed': ['    request.read(0);\n', ''],
   }),
   ...bugsOf('src/lib/encoding/growing-buffer.ts', ['test/unit/lib/encoding'], {
     'a body keeps each of its pieces': ['.max(needed, Math.min(2 * this.capacity, maxBytes))', '.max(needed, 0)'],
   }),
   ...bugsOf('src/http/server/client-connection.ts', ['test/unit/http/server'], {
     'a connection that pipelines is read without a bound': [
-      '|| this.#waiting.length > 0) this.socket',
-      ') this.socket',
+      'return this.#isLast || this.#waiting.length > 0;',
+      'return this.#isLast;',
     ],
     'pipelined requests wait without a bound': ['this.#waiting.length < MAX_UNANSWERED - 1', '!this.#isLast'],
-    'dropped requests are kept without a bound': ['this.#dropped < MAX_DROPPED', 'true'],
-  }),
-  ...bugsOf('src/http/server/new-connections.ts', ['test/unit/http/server/new-connections.test.ts'], {
-    'new connections wait without a bound': ['this.#waiting.sizeOf(address) >= this.#options.maxWaiting', 'false'],
-    'connections of a network follow without a pause': ['!isShort && !', 'false && !'],
-    'new connections follow without a pause while the service is busy': ['isShort && tookMs >= BUSY_MS', 'false'],
-    'a network that sends much is read on in the same turn': ['for (const each of connections) this.#hold(each);', ''],
-    'a network that pauses is read': ['|| this.#paused.has(network)) continue;', ') continue;'],
+    'requests beyond the limit of a connection are parsed': [
+      'this.#stopParser();\n    this.#pauseIfNeeded();',
+      'this.#pauseIfNeeded();',
+    ],
+    'what was read of a connection that is broken off is parsed': [
+      'this.#stopParser();\n    this.socket.destroy();',
+      'this.socket.destroy();',
+    ],
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/unit/http/server'], {
     'an answer to a request that arrives while the service stops does not close its connection': [
@@ -571,8 +572,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/faults/hostile-connections.test.ts'], {
     'a client that reads no answers blocks others of its address': [
-      'if (connection?.take(request, response) === false) {',
-      'const isBlocked = [...this.#connections].some(\n        ({ socket, address }) => socket !== request.socket && address === connection?.address && socket.writableLength > 0,\n      );\n      if (!isBlocked && connection?.take(request, response) === false) {',
+      'this.#connections.get(request.socket)?.take(request, response);',
+      'const connection = this.#connections.get(request.socket);\n      const isBlocked = [...this.#connections].some(\n        ({ socket, address }) => socket !== request.socket && address === connection?.address && socket.writableLength > 0,\n      );\n      if (!isBlocked) connection?.take(request, response);',
     ],
   }),
   ...bugsOf('src/http/access/access.ts', ACCESS, {

@@ -77,12 +77,6 @@ const server = section('The listener for clients.', {
     maxItems: 1_000,
     examples: [['10.0.0.0/8', '::1']],
   }),
-  maxNewConnections: integer(1, 100_000, {
-    default: 500,
-    description:
-      'New connections of each client address (for IPv6 each /64) that may wait until they are read, one after the other; further ones are ' +
-      'closed. `trustedProxies` have no limit.',
-  }),
   drainDelayMs: durationMs(
     {
       default: 0,

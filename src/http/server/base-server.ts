@@ -19,7 +19,6 @@ import { REQUEST_ID_HEADER, requestIDOf } from '../request/request-id.ts';
 import { DrainingServer } from './draining-server.ts';
 import { createErrorHandler, MAX_PARAM_LENGTH } from './error-handler.ts';
 import { answerMalformed } from './malformed-requests.ts';
-import type { NewConnections } from './new-connections.ts';
 import type { RequestBodies } from './request-bodies.ts';
 import { scheduleRequests } from './schedule-requests.ts';
 
@@ -32,8 +31,6 @@ export interface BaseServerOptions extends RequestObserverOptions {
   readonly corsOrigins: readonly string[];
   /** {@link MAX_CONNECTIONS} by default. */
   readonly maxConnections?: number | undefined;
-  /** Shared by all listeners for clients; undefined if connections are read as they come. */
-  readonly newConnections?: NewConnections | undefined;
   /** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections; 30 s by default. */
   readonly requestArrivalTimeoutMs?: number;
   /** Shared by all listeners of the process. */
@@ -98,7 +95,6 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
         {
           clock,
           maxConnections,
-          newConnections: options.newConnections,
           drainTimeoutMs,
           onTimeout: (requests) =>
             logger.warn({ requests, drainTimeoutMs }, 'open requests are aborted because the service stops'),
@@ -139,9 +135,11 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   server.setErrorHandler(handleError);
   server.setNotFoundHandler((request, reply) => void reply.send(noSuchRoute(request)));
   // Before a request is queued.
-  server.server.prependListener('request', (request, response) => {
-    bodies.receive(request, response, () => (server.server as DrainingServer).countRead(request.socket));
-  });
+  server.server.prependListener('request', (request, response) =>
+    bodies.receive(request, response, () =>
+      (server.server as DrainingServer).breakOff(request.socket, 'sends too many small chunks'),
+    ),
+  );
   // Fastify would accept plain text too.
   server.removeAllContentTypeParsers();
   const parseJson = server.getDefaultJsonParser('error', 'error');
@@ -154,7 +152,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   server.addHook('onRequest', (request, reply, done) => {
     begin(request, reply);
     // Injected requests come from no listener.
-    bodies.receive(request.raw, reply.raw);
+    bodies.receive(request.raw, reply.raw, () => request.raw.destroy());
     done();
   });
   server.addHook('onSend', (_request, reply, _payload, done) => {

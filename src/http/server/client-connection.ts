@@ -7,10 +7,10 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
  * one write, so these are the requests that one write may start.
  */
 export const MAX_UNANSWERED = 16;
-/** Requests that are dropped before the connection is closed at once: Node keeps each until then, and ends all of them in one turn. */
-export const MAX_DROPPED = 256;
 /** Memory of a waiting pipelined request: Node's two objects, and its headers. */
 const WAITING_REQUEST_BYTES = 3 * 1024;
+/** Node reads on after a pause until it has 64 KiB, and it reads 64 KiB at once. */
+const READ_AHEAD_BYTES = 128 * 1024;
 
 export interface ClientConnectionOptions {
   readonly clock: Clock;
@@ -26,8 +26,7 @@ interface Arrival {
 
 /**
  * A client's connection, whose pipelined requests are handled one after the other, like in Go's net/http. While one waits, nothing more is
- * read. After {@link MAX_UNANSWERED} unanswered requests the connection is closed with the last answer, and later requests are dropped, up to
- * {@link MAX_DROPPED}.
+ * read. After {@link MAX_UNANSWERED} unanswered requests the connection is closed with the last answer.
  */
 export class ClientConnection {
   readonly socket: Socket;
@@ -37,11 +36,9 @@ export class ClientConnection {
   readonly #options: ClientConnectionOptions;
   readonly #waiting: Arrival[] = [];
   #current: ServerResponse | undefined;
-  #isHeld = false;
+  /** What Node's parser reads now. */
+  #parsed: Buffer | undefined;
   #isLast = false;
-  #wasResumed = false;
-  #countedBytes = 0;
-  #dropped = 0;
 
   constructor(socket: Socket, address: string, options: ClientConnectionOptions) {
     this.socket = socket;
@@ -49,9 +46,13 @@ export class ClientConnection {
     this.#options = options;
     this.idleSinceMs = options.clock.monotonicMs();
     // Node resumes a connection after each request.
-    socket.on('resume', () => {
-      this.#wasResumed = true;
-      this.#pauseIfNeeded();
+    socket.on('resume', () => this.#pauseIfNeeded());
+    // The parser is another listener, between these two.
+    socket.prependListener('data', (chunk: Buffer) => {
+      this.#parsed = chunk;
+    });
+    socket.on('data', () => {
+      this.#parsed = undefined;
     });
   }
 
@@ -65,41 +66,23 @@ export class ClientConnection {
     return this.#current === undefined && this.#waiting.length === 0;
   }
 
-  /** Bytes of memory for answers that the client has not read, and for waiting requests. */
+  /** Bytes of memory for answers that the client has not read, for waiting requests, and for what is read behind them. */
   get heldBytes(): number {
-    return this.socket.writableLength + this.#waiting.length * WAITING_REQUEST_BYTES;
+    const readAhead = this.#isPaused ? READ_AHEAD_BYTES : 0;
+    return this.socket.writableLength + this.#waiting.length * WAITING_REQUEST_BYTES + readAhead;
   }
 
-  get isHeld(): boolean {
-    return this.#isHeld;
+  get #isPaused(): boolean {
+    return this.#isLast || this.#waiting.length > 0;
   }
 
-  /** Reads nothing until {@link release}, also of what has arrived for this turn of the event loop: it waits in the system. */
-  hold(): void {
-    this.#isHeld = true;
-    // Node resumes a new connection once, before it reads; until then a pause has no effect.
-    if (this.#wasResumed) this.socket.pause();
+  /** Whether later bytes of the client are dropped. */
+  get isLast(): boolean {
+    return this.#isLast;
   }
 
-  release(): void {
-    this.#isHeld = false;
-    this.socket.resume();
-  }
-
-  /** Returns the bytes that were read since the last call, also those that are being parsed. */
-  takeBytesRead(): number {
-    const { bytesRead } = this.socket;
-    const bytes = bytesRead - this.#countedBytes;
-    this.#countedBytes = bytesRead;
-    return bytes;
-  }
-
-  /** @returns false if the client sent so many requests that the connection is to be closed now */
-  take(request: IncomingMessage, response: Arrival['response']): boolean {
-    if (this.#isLast) {
-      this.#dropped += 1;
-      return this.#dropped < MAX_DROPPED;
-    }
+  take(request: IncomingMessage, response: Arrival['response']): void {
+    if (this.#isLast) return;
     if (this.isIdle) {
       this.#handle({ request, response });
     } else if (this.#waiting.length < MAX_UNANSWERED - 1) {
@@ -110,22 +93,31 @@ export class ClientConnection {
       this.readNoMore();
       announceClose(this.#waiting.at(-1)?.response);
     }
-    return true;
   }
 
   /** Drops what the client sends from now on. Earlier requests are answered. */
   readNoMore(): void {
     this.#isLast = true;
+    this.#stopParser();
     this.#pauseIfNeeded();
   }
 
   destroy(): void {
     this.#waiting.length = 0;
+    this.#stopParser();
     this.socket.destroy();
   }
 
+  /**
+   * Ends the parsing of what was read, which may have thousands of chunks or requests. Node has no call for it, but its parser reads this
+   * memory, and zeros are no HTTP.
+   */
+  #stopParser(): void {
+    this.#parsed?.fill(0);
+  }
+
   #pauseIfNeeded(): void {
-    if (this.#isHeld || this.#isLast || this.#waiting.length > 0) this.socket.pause();
+    if (this.#isPaused) this.socket.pause();
   }
 
   #handle({ request, response }: Arrival): void {

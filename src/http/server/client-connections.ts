@@ -2,7 +2,6 @@ import type { Socket } from 'node:net';
 import { addTo } from '../../lib/encoding/counts.ts';
 import { clientNetwork } from '../request/client-identity.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
-import type { NewConnections } from './new-connections.ts';
 
 /** Bound of {@link ClientConnection.heldBytes} over all connections. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
@@ -10,8 +9,7 @@ const MAX_HELD_BYTES = 64 * 1024 * 1024;
 export type BreakOffReason =
   | 'does not read'
   | 'holds most memory of all'
-  | 'opens connections too fast'
-  | 'pipelines too many requests'
+  | 'sends too many small chunks'
   | 'there are too many connections';
 
 export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onEnd'> {
@@ -20,8 +18,6 @@ export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 
    * received part of a request.
    */
   readonly maxConnections: number;
-  /** Undefined if connections are read as they come. */
-  readonly newConnections: NewConnections | undefined;
   /** Called for each connection that is closed for its client's behaviour. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
@@ -39,24 +35,19 @@ export class ClientConnections {
   }
 
   open(socket: Socket): void {
-    const { maxConnections, newConnections } = this.#options;
     const address = clientNetwork(socket.remoteAddress ?? '');
     const connection = new ClientConnection(socket, address, {
       ...this.#options,
       onChange: (changed) => this.measure(changed),
     });
-    if (newConnections?.admit(connection) === false) return this.#refuse(socket, 'opens connections too fast');
-    if (this.#bySocket.size >= maxConnections && !this.#closeIdle()) {
-      return this.#refuse(socket, 'there are too many connections');
+    if (this.#bySocket.size >= this.#options.maxConnections && !this.#closeIdle()) {
+      socket.destroy();
+      this.#options.onBreakOff('there are too many connections');
+      return;
     }
     this.#bySocket.set(socket, connection);
     addTo(this.#counts, address, 1);
     socket.once('close', () => this.#forget(connection));
-  }
-
-  #refuse(socket: Socket, reason: BreakOffReason): void {
-    socket.destroy();
-    this.#options.onBreakOff(reason);
   }
 
   get(socket: Socket): ClientConnection | undefined {

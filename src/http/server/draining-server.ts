@@ -2,13 +2,12 @@ import type { RequestListener, ServerOptions } from 'node:http';
 import { Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { announceClose, type ClientConnection } from './client-connection.ts';
-import { ClientConnections, type ClientConnectionsOptions } from './client-connections.ts';
+import { type BreakOffReason, ClientConnections, type ClientConnectionsOptions } from './client-connections.ts';
 
 /** Time without a byte read by the client, or of the answer sent, after which a connection is closed. */
 const READ_TIMEOUT_MS = 60_000;
 
-export interface DrainOptions
-  extends Pick<ClientConnectionsOptions, 'clock' | 'maxConnections' | 'newConnections' | 'onBreakOff'> {
+export interface DrainOptions extends Pick<ClientConnectionsOptions, 'clock' | 'maxConnections' | 'onBreakOff'> {
   /** Time for running requests when the server closes; then their connections are closed. */
   readonly drainTimeoutMs: number;
   /** Called with the number of requests that are aborted at the end of that time. */
@@ -22,8 +21,6 @@ export interface DrainOptions
 export class DrainingServer extends HttpServer {
   readonly #options: DrainOptions;
   readonly #connections: ClientConnections;
-  /** Connections that close when their answers are sent. */
-  readonly #awaited = new WeakSet<Socket>();
   #isClosing = false;
 
   constructor(httpOptions: ServerOptions, options: DrainOptions, listener: RequestListener) {
@@ -38,12 +35,8 @@ export class DrainingServer extends HttpServer {
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       if (this.#isClosing) announceClose(response);
-      this.countRead(request.socket);
       // Undefined if the connection was closed while its bytes were being parsed.
-      const connection = this.#connections.get(request.socket);
-      if (connection?.take(request, response) === false) {
-        this.#connections.breakOff(connection, 'pipelines too many requests');
-      }
+      this.#connections.get(request.socket)?.take(request, response);
     });
     // Node would close the connection without an answer.
     this.on('connect', (_request, socket) => this.emit('clientError', new Error('CONNECT is not supported'), socket));
@@ -52,15 +45,16 @@ export class DrainingServer extends HttpServer {
   }
 
   /**
-   * Calls `act` once, when the earlier requests of a connection have their answers; later bytes are not read. If part of an answer was sent,
-   * the connection is closed instead.
+   * Calls `act` when the earlier requests of a connection have their answers; later bytes are not read. If part of an answer was sent, the
+   * connection is closed instead.
+   *
+   * @returns false if the connection closes already
    */
-  afterAnswers(socket: Socket, act: () => void): void {
-    if (this.#awaited.has(socket)) return;
-    this.#awaited.add(socket);
+  afterAnswers(socket: Socket, act: () => void): boolean {
     const connection = this.#connections.get(socket);
-    connection?.readNoMore();
-    const responses = connection?.responses ?? [];
+    if (connection === undefined || connection.isLast) return false;
+    connection.readNoMore();
+    const { responses } = connection;
     // A request with a malformed body gets no other answer.
     const last = responses.findLast(({ req }) => req.complete);
     if (responses.some(({ headersSent }) => headersSent)) {
@@ -70,18 +64,19 @@ export class DrainingServer extends HttpServer {
     } else {
       last.once('close', act);
     }
+    return true;
+  }
+
+  /** Closes a connection for what its client does. */
+  breakOff(socket: Socket, reason: BreakOffReason): void {
+    const connection = this.#connections.get(socket);
+    if (connection !== undefined) this.#connections.breakOff(connection, reason);
   }
 
   /** Counts the bytes that a streamed answer has in the socket's buffer. */
   measure(socket: Socket): void {
     const connection = this.#connections.get(socket);
     if (connection !== undefined) this.#connections.measure(connection);
-  }
-
-  /** Counts what was read of a connection. Called for each part of it that Node has parsed: a request, or a piece of a body. */
-  countRead(socket: Socket): void {
-    const connection = this.#connections.get(socket);
-    if (connection !== undefined) this.#options.newConnections?.countRead(connection);
   }
 
   override close(callback?: (error?: Error) => void): this {

@@ -17,8 +17,8 @@ export interface MalformedRequestOptions {
   readonly log: RequestLog;
   readonly form: ErrorForm;
   readonly headers: Readonly<Record<string, string>>;
-  /** Calls `act` when the earlier requests of the connection have their answers. */
-  readonly afterAnswers: (socket: Socket, act: () => void) => void;
+  /** Calls `act` when the earlier requests of the connection have their answers. @returns false if the connection closes already */
+  readonly afterAnswers: (socket: Socket, act: () => void) => boolean;
 }
 
 /**
@@ -35,7 +35,6 @@ export function answerMalformed(
   const [code, message] =
     ANSWERS[error.code ?? ''] ?? (['invalid_request', 'this is not a valid HTTP request'] as const);
   const requestID = randomUUID();
-  log.malformed(requestID, code, error.code ?? error.name);
   const statusCode = form.statusOf(code);
   const body = JSON.stringify(form.bodyOf({ code, message }, statusCode));
   const lines = Object.entries({
@@ -46,10 +45,11 @@ export function answerMalformed(
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
   // HTTP/1.1 clients match answers to requests by their order.
-  afterAnswers(socket, () => {
+  const isAnswered = afterAnswers(socket, () => {
     if (socket.writable) {
       socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`);
     }
     socket.destroySoon();
   });
+  if (isAnswered) log.malformed(requestID, code, error.code ?? error.name);
 }

@@ -42,7 +42,6 @@ export async function openMetricsServer(options: MetricsServerOptions, host: str
     // Pages of other origins must not read it in an operator's browser.
     corsOrigins: [],
     maxConnections: MAX_CONNECTIONS,
-    newConnections: undefined,
     requestArrivalTimeoutMs: REQUEST_ARRIVAL_TIMEOUT_MS,
     drainTimeoutMs: DRAIN_TIMEOUT_MS,
   });

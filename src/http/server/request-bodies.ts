@@ -12,12 +12,9 @@ import { clientIdOf } from '../request/client-identity.ts';
  * message, and the requests to validators.
  */
 const MAX_BYTES = 32 * 1024 * 1024;
-/**
- * Bound of the small chunks of a body: each costs as much as a long one. It allows a client that writes a few bytes at a time, such as a JSON
- * encoder without a buffer.
- */
-const MAX_SMALL_CHUNKS = 4_096;
-const SMALL_CHUNK_BYTES = 64;
+/** Bound of the small chunks of a body: each costs as much as a long one, and no JSON encoder writes so many. */
+const MAX_SMALL_CHUNKS = 64;
+const SMALL_CHUNK_BYTES = 16;
 /** Some of the bodies are answered within it. */
 const RETRY_AFTER_MS = 1_000;
 
@@ -61,14 +58,13 @@ export class RequestBodies {
   /**
    * Starts to receive the body, if there is one. Further calls for the same request have no effect.
    *
-   * @param onPiece called for each piece of the body
+   * @param breakOff closes the connection, for a body of too many small chunks
    */
-  receive(request: Receiving, response: ServerResponse, onPiece?: () => void): void {
+  receive(request: Receiving, response: ServerResponse, breakOff: () => void): void {
     const { headers } = request;
     const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
     if (!hasBody || request[BODY] !== undefined) return;
-    const body = new RequestBody(request, this.#permits, this.#refusals);
-    if (onPiece !== undefined) request.on('data', onPiece);
+    const body = new RequestBody(request, this.#permits, this.#refusals, breakOff);
     request[BODY] = body;
     response.on('close', () => body.discard());
   }
@@ -105,7 +101,7 @@ class RequestBody {
   #failure: Error | undefined;
   #done: Done<string> | undefined;
 
-  constructor(request: IncomingMessage, permits: FairSemaphore, refusals: Counter) {
+  constructor(request: IncomingMessage, permits: FairSemaphore, refusals: Counter, breakOff: () => void) {
     this.#permits = permits;
     this.#refusals = refusals;
     const { socket, headers } = request;
@@ -116,16 +112,18 @@ class RequestBody {
     request.on('data', (chunk: Buffer) => {
       if (socket.destroyed) return;
       if (chunk.length < SMALL_CHUNK_BYTES) smallChunks += 1;
-      if (smallChunks <= MAX_SMALL_CHUNKS) return this.#receive(chunk);
+      if (smallChunks < MAX_SMALL_CHUNKS) return this.#receive(chunk);
       // An answer would cost more, and the client would go on sending.
       refusals.inc();
-      socket.destroy();
+      breakOff();
     });
     request.on('end', () => {
       this.#isWhole = true;
       this.#finish();
     });
     request.on('error', (error) => this.#fail(Object.assign(error, { statusCode: 400 })));
+    // Each chunk is then received while Node parses it, and not after all that was read.
+    request.read(0);
   }
 
   /** Calls back once, when the body is complete or has failed. */

@@ -3,7 +3,6 @@ import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { DrainingServer } from '../../../../src/http/server/draining-server.ts';
-import type { NewConnections } from '../../../../src/http/server/new-connections.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
@@ -12,13 +11,12 @@ export const DRAIN_TIMEOUT_MS = 1_000;
 interface Limits {
   readonly clock?: FakeClock;
   readonly maxConnections?: number;
-  readonly newConnections?: NewConnections;
 }
 
 /** Starts a separate server for a test, on a clock that stands still. */
 export async function openServer(
   listener: RequestListener,
-  { clock = new FakeClock(), maxConnections = 1_000, newConnections }: Limits = {},
+  { clock = new FakeClock(), maxConnections = 1_000 }: Limits = {},
 ) {
   const brokenOff: string[] = [];
   const aborted: number[] = [];
@@ -27,13 +25,15 @@ export async function openServer(
     {
       clock,
       maxConnections,
-      newConnections,
       drainTimeoutMs: DRAIN_TIMEOUT_MS,
       onTimeout: (requests) => aborted.push(requests),
       onBreakOff: (reason) => brokenOff.push(reason),
     },
     listener,
   );
+  server.on('clientError', (_error, socket) => {
+    server.afterAnswers(socket as Socket, () => socket.destroy());
+  });
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
