@@ -32,6 +32,8 @@ export interface EmittedMessage extends MessagePosition {
 
 export interface FeedMessage extends EmittedMessage {
   readonly outcome: MessageOutcome;
+  /** Number of the message's last change, see {@link MessageReader.changes}; 0 if that was before changes had numbers. */
+  readonly change: number;
 }
 
 /**
@@ -77,6 +79,15 @@ export interface ChainProgress {
   readonly watermark: Checkpoint;
   /** Highest block up to which all messages are signed or failed; at most that of the watermark. */
   readonly signedThrough: number;
+  /** All messages up to this block were found, see `confirmed_block`; at most that of the watermark. */
+  readonly confirmed: number;
+  /**
+   * Position up to which no more changes are expected: confirmed, and each message signed, or failed for long. A reader that changes to another
+   * store reads on from there.
+   */
+  readonly settled: BlockPosition;
+  /** The last change of a message that retention has removed; 0 for none. A reader that has not read it may miss messages. */
+  readonly removedChange: number;
 }
 
 /** How far a watched chain is read, compared with its head. */
@@ -101,26 +112,43 @@ export interface Checkpoint {
   readonly blockTimeMs: number;
 }
 
-export interface MessageQuery {
-  /** The chains to read, each with the position after which it is read. */
-  readonly after: ReadonlyMap<BlockchainID, BlockPosition>;
+/** Selects messages; undefined fields select all. */
+export interface MessageSelection {
   /** `0x` and 40 digits in lower case. */
   readonly sender?: string | undefined;
   readonly destinationChainID?: BlockchainID | undefined;
   readonly status?: MessageStatus | undefined;
+}
+
+export interface MessageQuery extends MessageSelection {
+  /** The chains to read, each with the position after which it is read. */
+  readonly after: ReadonlyMap<BlockchainID, BlockPosition>;
   /** Highest number of messages. */
   readonly limit: number;
 }
 
-/** What has changed in the store. */
-export interface FeedChange {
-  readonly chainID: BlockchainID;
-  /** The message whose status changed; undefined if blocks were read, with or without messages. */
-  readonly settled: MessagePosition | undefined;
+export interface ChangeQuery extends MessageSelection {
+  readonly chainID?: BlockchainID | undefined;
+  /** Messages with changes after this number, up to `through`. */
+  readonly after: number;
+  readonly through: number;
+  /** Highest number of messages. */
+  readonly limit: number;
 }
 
 /** Reads stored messages. Each call is one short read of the database. All throw {@link StoreError} if it cannot be read. */
 export interface MessageReader {
+  /** Random ID of this opening of the store: hex of {@link OPENING_BYTES}. Numbers of changes belong to it. */
+  readonly opening: string;
+  /** The number of the last change. Each insertion of a message and each change of its status has the next number. */
+  lastChange(): number;
+  /**
+   * Whether the store has the changes up to this number of an opening. It has not if it is another store, an older copy of the file, or one whose
+   * last writes were lost.
+   */
+  hasChanges(opening: string, change: number): boolean;
+  /** Returns messages in the order of their last changes. */
+  changes(query: ChangeQuery): readonly FeedMessage[];
   /** Progress of each chain that is or was watched. */
   progress(): readonly ChainProgress[];
   /**
@@ -132,10 +160,11 @@ export interface MessageReader {
   find(messageID: MessageID): FeedMessage | undefined;
   /** Returns the messages at these positions, in their order, without those that retention has removed. */
   at(positions: readonly MessagePosition[]): readonly FeedMessage[];
-  /** Calls back after each change. Returns a function that unsubscribes. */
-  onChange(listener: (change: FeedChange) => void): () => void;
+  /** Calls back after each change of messages or progress. Returns a function that unsubscribes. */
+  onChange(listener: () => void): () => void;
 }
 
+export const OPENING_BYTES = 8;
 export const LAST_LOG_INDEX = 0xffff_ffff;
 
 /** Returns the position behind all messages of a block. */

@@ -2,43 +2,61 @@ import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { DatabaseSchema } from '../store/local/sqlite.ts';
 import { type BlockchainID, idBytes, type SubnetID } from '../warp/ids.ts';
 import { parseUnsignedMessage } from '../warp/unsigned-message.ts';
-import type {
-  BlockPosition,
-  ChainProgress,
-  Checkpoint,
-  EmittedMessage,
-  FeedMessage,
-  MessageFailure,
-  MessageOutcome,
-  MessagePosition,
+import {
+  type BlockPosition,
+  type ChainProgress,
+  type Checkpoint,
+  comparePositions,
+  type EmittedMessage,
+  endOfBlock,
+  type FeedMessage,
+  type MessageFailure,
+  type MessageOutcome,
+  type MessagePosition,
 } from './feed-message.ts';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
-export const CHAIN_COLUMNS = 'chain_id, block_number, block_hash, block_time_ms, stored_after_block, stored_after_log';
+export const CHAIN_COLUMNS =
+  'chain_id, block_number, block_hash, block_time_ms, stored_after_block, stored_after_log, confirmed_block, removed_change';
 /** The blobs are last, so that SQLite skips them while it looks at the other columns. */
 export const MESSAGE_COLUMNS =
   'chain_id, block_number, log_index, message_id, sender, destination_id, block_hash, tx_hash, block_time_ms, executed_ms, status, ' +
-  'next_attempt_ms, outcome, message, signed_message';
+  'next_attempt_ms, outcome, change, message, signed_message';
 
 /** The end of the year 9999: no answer of an RPC may have a later time. Files of earlier versions may. */
 const MAX_TIME_MS = 253_402_300_799_999;
 
-/** `next_attempt_ms` is null for signed messages. The indexes serve the filters of a page, retention, and the queue of the signer. */
+/**
+ * `change` is the number of a message's last change, and `openings` has the number after which each opening of the store began to count, see
+ * {@link MessageReader.hasChanges}. `next_attempt_ms` is null for signed messages. The indexes serve cursors, the filters of a page, retention, and
+ * the queue of the signer.
+ */
 export const MESSAGE_SCHEMA: DatabaseSchema = {
-  version: 2,
+  version: 3,
+  migrations: {
+    // Cursors of format 2 are expired, so no reader asks for the changes before.
+    2: `
+      ALTER TABLE chains ADD COLUMN confirmed_block INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE chains ADD COLUMN removed_change INTEGER NOT NULL DEFAULT 0;
+      UPDATE chains SET confirmed_block = block_number;
+      ALTER TABLE messages ADD COLUMN change INTEGER NOT NULL DEFAULT 0`,
+  },
   tables: `
     CREATE TABLE IF NOT EXISTS chains (
       chain_id TEXT PRIMARY KEY,
       block_number INTEGER NOT NULL, block_hash TEXT NOT NULL, block_time_ms INTEGER NOT NULL,
-      stored_after_block INTEGER NOT NULL, stored_after_log INTEGER NOT NULL);
+      stored_after_block INTEGER NOT NULL, stored_after_log INTEGER NOT NULL,
+      confirmed_block INTEGER NOT NULL, removed_change INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS openings (id TEXT PRIMARY KEY, after_change INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS messages (
       chain_id TEXT NOT NULL, block_number INTEGER NOT NULL, log_index INTEGER NOT NULL, message_id BLOB NOT NULL,
       sender TEXT NOT NULL, destination_id TEXT, block_hash TEXT NOT NULL, tx_hash TEXT NOT NULL,
       block_time_ms INTEGER NOT NULL, executed_ms INTEGER NOT NULL,
-      status TEXT NOT NULL, next_attempt_ms INTEGER, outcome TEXT NOT NULL,
+      status TEXT NOT NULL, next_attempt_ms INTEGER, outcome TEXT NOT NULL, change INTEGER NOT NULL,
       message BLOB NOT NULL, signed_message BLOB,
       UNIQUE (chain_id, block_number, log_index));
+    CREATE INDEX IF NOT EXISTS messages_by_change ON messages (change);
     CREATE INDEX IF NOT EXISTS messages_by_id ON messages (message_id);
     CREATE INDEX IF NOT EXISTS messages_by_sender ON messages (chain_id, sender, block_number, log_index);
     CREATE INDEX IF NOT EXISTS messages_by_destination ON messages (chain_id, destination_id, block_number, log_index);
@@ -50,7 +68,7 @@ export const MESSAGE_SCHEMA: DatabaseSchema = {
     UPDATE chains SET block_time_ms = 0 WHERE block_time_ms > ${MAX_TIME_MS}`,
 };
 
-export function valuesOf(emitted: EmittedMessage): SQLInputValue[] {
+export function valuesOf(emitted: EmittedMessage, change: number): SQLInputValue[] {
   const { chainID, blockNumber, logIndex, message, sender, destinationChainID, blockHash, txHash } = emitted;
   const { blockTimeMs, executedMs } = emitted;
   return [
@@ -67,6 +85,7 @@ export function valuesOf(emitted: EmittedMessage): SQLInputValue[] {
     'pending',
     executedMs,
     '{}',
+    change,
     message.bytes,
     null,
   ];
@@ -85,6 +104,7 @@ export function messageOf(row: Row): FeedMessage {
     blockTimeMs: Number(row['block_time_ms']),
     executedMs: Number(row['executed_ms']),
     outcome: outcomeOf(row),
+    change: Number(row['change']),
   };
 }
 
@@ -123,12 +143,18 @@ function outcomeOf(row: Row): MessageOutcome {
 
 export function progressOf(row: Row): ChainProgress {
   const watermark = checkpointOf(row);
-  const firstPending = toNumber(row['first_pending']);
+  const storedAfter = storedAfterOf(row);
+  const before = (column: string): number => (toNumber(row[column]) ?? Number.POSITIVE_INFINITY) - 1;
+  const confirmed = Number(row['confirmed_block']);
+  const settled = endOfBlock(Math.min(confirmed, before('first_pending'), before('first_failed')));
   return {
     chainID: String(row['chain_id']) as BlockchainID,
-    storedAfter: storedAfterOf(row),
+    storedAfter,
     watermark,
-    signedThrough: Math.min(watermark.blockNumber, firstPending === undefined ? Infinity : firstPending - 1),
+    signedThrough: Math.min(watermark.blockNumber, before('first_pending')),
+    confirmed,
+    settled: comparePositions(settled, storedAfter) < 0 ? storedAfter : settled,
+    removedChange: Number(row['removed_change']),
   };
 }
 

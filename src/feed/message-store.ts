@@ -1,22 +1,23 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { type DatabasePlace, databasePath, openDatabase, rollBack, withStoreError } from '../store/local/sqlite.ts';
 import { type BlockchainID, idBytes } from '../warp/ids.ts';
 import {
   type BlockPosition,
+  type ChainProgress,
+  type ChangeQuery,
   type Checkpoint,
   comparePositions,
   type EmittedMessage,
   endOfBlock,
-  type FeedChange,
   type FeedMessage,
-  keyOfPosition,
   type MessageFailure,
   type MessageOutcome,
   type MessagePosition,
-  type MessageQuery,
   type MessageReader,
   type MessageSignature,
+  OPENING_BYTES,
 } from './feed-message.ts';
 import {
   CHAIN_COLUMNS,
@@ -32,7 +33,7 @@ import {
   toNumber,
   valuesOf,
 } from './message-schema.ts';
-import { RecentReads } from './recent-reads.ts';
+import { createMessageSelector } from './message-selector.ts';
 
 /** Blocks that were read in one go. */
 export interface BlockBatch {
@@ -83,6 +84,15 @@ export const FILE_KIND = 'feed-messages';
 /** Bounds the time for which one call blocks the event loop. */
 export const PRUNE_LIMIT = 500;
 
+/** Openings of the store whose cursors are valid. */
+const MAX_OPENINGS = 1_000;
+/** A failed message counts as settled this long after its block, by the time of the chain. */
+const SETTLED_AFTER_MS = 3_600_000;
+/** The last failed messages of a chain that may not count as settled. */
+const MAX_UNSETTLED = 1_000;
+/** Results of reads of changes since the last write. */
+const MAX_RECENT_READS = 16;
+
 /** Whether there is a file with messages, or was one. */
 export function hasMessageStore(place: DatabasePlace): boolean {
   return existsSync(databasePath(FILE_KIND, place));
@@ -97,15 +107,25 @@ type OnUnreadable = (position: MessagePosition, error: unknown) => void;
 export function openMessageStore(place: DatabasePlace, onUnreadable: OnUnreadable = () => undefined): MessageStore {
   const path = databasePath(FILE_KIND, place);
   const database = openDatabase(path, place.directory, MESSAGE_SCHEMA, readCounts);
-  return createMessageStore(database, path, onUnreadable);
+  try {
+    return createMessageStore(database, path, onUnreadable);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 function createMessageStore(database: DatabaseSync, path: string, onUnreadable: OnUnreadable): MessageStore {
   const statements = prepare(database);
-  const readPage = createPageReader(database, readable);
-  const recent = new RecentReads();
-  const listeners = new Set<(change: FeedChange) => void>();
+  const select = createMessageSelector(database, readable);
+  const listeners = new Set<() => void>();
+  const openings = withStoreError('write', path, () => addOpening(database));
+  const { id: opening, afterChange } = openings.at(-1) as Opening;
+  let lastChange = afterChange;
   let counts = readCounts(database);
+  // A write wakes all streams, and most of them have read all before it: they share one read.
+  let recentProgress: readonly ChainProgress[] | undefined;
+  const recentChanges = new Map<string, readonly FeedMessage[]>();
 
   const read = <T>(act: () => T): T => withStoreError('read', path, act);
   const write = <T>(act: () => T): T =>
@@ -120,16 +140,18 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
         counts = readCounts(database);
         throw error;
       } finally {
-        recent.forget();
+        recentProgress = undefined;
+        recentChanges.clear();
       }
     });
-  const changed = (change: FeedChange): void => {
-    for (const listener of listeners) listener(change);
+  const changed = (): void => {
+    for (const listener of listeners) listener();
   };
 
   function insertNew(message: EmittedMessage): number {
-    const { changes } = statements.insert.run(...valuesOf(message));
+    const { changes } = statements.insert.run(...valuesOf(message, lastChange + 1));
     if (changes === 0) return 0;
+    lastChange += 1;
     counts = { messages: counts.messages + 1, bytes: counts.bytes + message.message.bytes.length };
     return 1;
   }
@@ -173,12 +195,14 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
       const row = statements.status.get(chainID, blockNumber, logIndex);
       // Retention may have removed it meanwhile, and what is signed stays signed.
       if (row === undefined || row['status'] === 'signed') return undefined;
-      const values = [outcome.status, signed, encodeOutcome(outcome), nextAttemptMs];
+      const isChange = row['status'] !== outcome.status;
+      if (isChange) lastChange += 1;
+      const values = [outcome.status, signed, encodeOutcome(outcome), nextAttemptMs, isChange ? lastChange : null];
       statements.settle.run(...values, chainID, blockNumber, logIndex);
       counts = { ...counts, bytes: counts.bytes + (signed?.length ?? 0) };
       return row['status'];
     });
-    if (before !== undefined && before !== outcome.status) changed({ chainID, settled: position });
+    if (before !== undefined && before !== outcome.status) changed();
   }
 
   function removeOldest({ beforeMs, maxMessages, maxBytes }: Retention): number {
@@ -189,24 +213,47 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
       const chainID = String(row['chain_id']);
       const [blockNumber, logIndex] = [Number(row['block_number']), Number(row['log_index'])];
       statements.remove.run(chainID, blockNumber, logIndex);
-      raiseStoredAfter(requireChain(chainID as BlockchainID), { blockNumber, logIndex });
+      noteRemoved(requireChain(chainID as BlockchainID), { blockNumber, logIndex }, Number(row['change']));
       counts = { messages: counts.messages - 1, bytes: counts.bytes - Number(row['bytes']) };
       removed += 1;
     }
     return removed;
   }
 
-  function raiseStoredAfter(chain: Row, position: BlockPosition): void {
+  function noteRemoved(chain: Row, position: BlockPosition, change: number): void {
+    const chainID = String(chain['chain_id']);
+    if (change > Number(chain['removed_change'])) statements.setRemovedChange.run(change, chainID);
     if (comparePositions(position, storedAfterOf(chain)) <= 0) return;
-    statements.setStoredAfter.run(position.blockNumber, position.logIndex, String(chain['chain_id']));
+    statements.setStoredAfter.run(position.blockNumber, position.logIndex, chainID);
+  }
+
+  function readProgress(): readonly ChainProgress[] {
+    recentProgress ??= statements.chains.all().map(progressOf);
+    return recentProgress;
+  }
+
+  function readChanges(query: ChangeQuery): readonly FeedMessage[] {
+    const { chainID, sender, destinationChainID, status, after, through, limit } = query;
+    const key = [after, through, limit, chainID, sender, destinationChainID, status].join();
+    const known = recentChanges.get(key);
+    if (known !== undefined) return known;
+    const messages = select.changes(query);
+    if (recentChanges.size < MAX_RECENT_READS) recentChanges.set(key, messages);
+    return messages;
   }
 
   return {
-    progress: () => read(() => recent.progress(() => statements.chains.all().map(progressOf))),
-    page: (query) => read(() => recent.messages(keyOfQuery(query), () => readPage(query))),
+    opening,
+    lastChange: () => lastChange,
+    hasChanges(id, change) {
+      const index = openings.findIndex((each) => each.id === id);
+      return index >= 0 && change <= (openings[index + 1]?.afterChange ?? lastChange);
+    },
+    changes: (query) => read(() => readChanges(query)),
+    progress: () => read(readProgress),
+    page: (query) => read(() => select.page(query)),
     find: (messageID) => read(() => readable(statements.byMessageID.get(idBytes(messageID)))[0]),
-    at: (positions) =>
-      read(() => recent.messages(positions.map(keyOfPosition).join(), () => positions.flatMap(messageAt))),
+    at: (positions) => read(() => positions.flatMap(messageAt)),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -219,8 +266,8 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
     addChain(chainID, checkpoint) {
       const { blockNumber, logIndex } = endOfBlock(checkpoint.blockNumber);
       const values = [checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, blockNumber, logIndex];
-      write(() => statements.addChain.run(chainID, ...values));
-      changed({ chainID, settled: undefined });
+      write(() => statements.addChain.run(chainID, ...values, checkpoint.blockNumber, 0));
+      changed();
     },
     append(chainID, { firstBlock, checkpoint, messages }) {
       requireInRange(messages, chainID, firstBlock, checkpoint.blockNumber);
@@ -231,9 +278,10 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
         if (!isNext)
           throw new RangeError(`block ${firstBlock} does not follow block ${blockNumber}, the last one read`);
         for (const message of messages) insertNew(message);
-        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);
+        const { blockHash, blockTimeMs } = checkpoint;
+        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);
       });
-      changed({ chainID, settled: undefined });
+      changed();
     },
     insert(chainID, firstBlock, lastBlock, messages) {
       requireInRange(messages, chainID, firstBlock, lastBlock);
@@ -247,7 +295,7 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
         }
         return messages.reduce((sum, message) => sum + insertNew(message), 0);
       });
-      changed({ chainID, settled: undefined });
+      changed();
       return added;
     },
     due: (status, nowMs, limit) => read(() => statements.due.all(status, nowMs, limit).flatMap(takeDue)),
@@ -264,18 +312,22 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
 function prepare(database: DatabaseSync) {
   const at = 'chain_id = ? AND block_number = ? AND log_index = ?';
   const select = `SELECT ${MESSAGE_COLUMNS} FROM messages`;
-  const chains = `SELECT ${CHAIN_COLUMNS}, (SELECT min(block_number) FROM messages AS m
-    WHERE m.chain_id = chains.chain_id AND status = 'pending') AS first_pending FROM chains`;
+  const chains = `SELECT ${CHAIN_COLUMNS},
+    (SELECT min(block_number) FROM messages AS m WHERE m.chain_id = chains.chain_id AND status = 'pending') AS first_pending,
+    (SELECT min(block_number) FROM (SELECT block_number, block_time_ms FROM messages AS m
+      WHERE m.chain_id = chains.chain_id AND status = 'failed' ORDER BY block_number DESC LIMIT ${MAX_UNSETTLED})
+      AS failed WHERE failed.block_time_ms > chains.block_time_ms - ${SETTLED_AFTER_MS}) AS first_failed FROM chains`;
   const placeholders = MESSAGE_COLUMNS.split(',')
     .map(() => '?')
     .join(', ');
   return {
     chains: database.prepare(`${chains} ORDER BY chain_id`),
     chain: database.prepare(`${chains} WHERE chain_id = ?`),
-    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)`),
+    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
     setCheckpoint: database.prepare(
-      'UPDATE chains SET block_number = ?, block_hash = ?, block_time_ms = ? WHERE chain_id = ?',
+      'UPDATE chains SET block_number = ?, block_hash = ?, block_time_ms = ?, confirmed_block = ? WHERE chain_id = ?',
     ),
+    setRemovedChange: database.prepare('UPDATE chains SET removed_change = ? WHERE chain_id = ?'),
     setStoredAfter: database.prepare(
       'UPDATE chains SET stored_after_block = ?, stored_after_log = ? WHERE chain_id = ?',
     ),
@@ -284,7 +336,7 @@ function prepare(database: DatabaseSync) {
     byMessageID: database.prepare(`${select} WHERE message_id = ? ORDER BY block_number DESC, log_index DESC LIMIT 1`),
     status: database.prepare(`SELECT status FROM messages WHERE ${at}`),
     settle: database.prepare(
-      `UPDATE messages SET status = ?, signed_message = ?, outcome = ?, next_attempt_ms = ? WHERE ${at}`,
+      `UPDATE messages SET status = ?, signed_message = ?, outcome = ?, next_attempt_ms = ?, change = ifnull(?, change) WHERE ${at}`,
     ),
     due: database.prepare(
       `${select} WHERE status = ? AND next_attempt_ms <= ? ORDER BY next_attempt_ms, block_number, log_index LIMIT ?`,
@@ -295,70 +347,31 @@ function prepare(database: DatabaseSync) {
       "SELECT min(executed_ms) AS oldest FROM messages WHERE status IN ('pending', 'failed')",
     ),
     oldest: database.prepare(
-      `SELECT chain_id, block_number, log_index, block_time_ms, length(message) + ifnull(length(signed_message), 0) AS bytes
+      `SELECT chain_id, block_number, log_index, block_time_ms, change, length(message) + ifnull(length(signed_message), 0) AS bytes
        FROM messages ORDER BY block_time_ms, block_number, log_index LIMIT ?`,
     ),
     remove: database.prepare(`DELETE FROM messages WHERE ${at}`),
   };
 }
 
-/** Returns a function that reads `limit` messages of each chain, so that any of them may be the oldest. */
-function createPageReader(database: DatabaseSync, readable: (row: Row) => readonly FeedMessage[]) {
-  /** One for each combination of filters. */
-  const statements = new Map<string, StatementSync>();
-
-  function statementFor(conditions: string): StatementSync {
-    let statement = statements.get(conditions);
-    if (statement === undefined) {
-      statement = database.prepare(
-        `SELECT ${MESSAGE_COLUMNS} FROM messages WHERE chain_id = ? AND (block_number, log_index) > (?, ?)${conditions}
-         ORDER BY block_number, log_index LIMIT ?`,
-      );
-      statements.set(conditions, statement);
-    }
-    return statement;
-  }
-
-  return function readPage(query: MessageQuery): readonly FeedMessage[] {
-    const { after, sender, destinationChainID, status, limit } = query;
-    const filters: [string, SQLInputValue | undefined][] = [
-      ['sender', sender],
-      ['destination_id', destinationChainID],
-      ['status', status],
-    ];
-    const given = filters.filter((filter): filter is [string, SQLInputValue] => filter[1] !== undefined);
-    const statement = statementFor(given.map(([column]) => ` AND ${column} = ?`).join(''));
-    const values = given.map(([, value]) => value);
-    const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
-      statement.all(chainID, blockNumber, logIndex, ...values, limit),
-    );
-    const merged = mergeByTime(rows, limit);
-    const messages = merged.flatMap(readable);
-    if (messages.length === merged.length || merged.length < limit) return messages;
-    // A shorter page would mean that there are no more messages.
-    const next = new Map([...after, ...merged.map((row) => [positionOf(row).chainID, positionOf(row)] as const)]);
-    return [...messages, ...readPage({ ...query, after: next, limit: limit - messages.length })];
-  };
+interface Opening {
+  readonly id: string;
+  readonly afterChange: number;
 }
 
-function keyOfQuery({ after, sender, destinationChainID, status, limit }: MessageQuery): string {
-  const keys = [...after].map(([chainID, position]) => keyOfPosition({ chainID, ...position }));
-  return JSON.stringify(['page', ...keys, sender, destinationChainID, status, limit]);
-}
-
-/** Merges lists without changing the order of any, even if its times decrease. */
-function mergeByTime(lists: readonly Row[][], limit: number): Row[] {
-  const merged: Row[] = [];
-  const next = lists.map(() => 0);
-  const timeOf = (list: number): number => Number(lists[list]?.[next[list] ?? 0]?.['block_time_ms'] ?? Infinity);
-  while (merged.length < limit) {
-    const first = lists.reduce((best, _, list) => (timeOf(list) < timeOf(best) ? list : best), 0);
-    const row = lists[first]?.[next[first] ?? 0];
-    if (row === undefined) break;
-    merged.push(row);
-    next[first] = (next[first] ?? 0) + 1;
-  }
-  return merged;
+/** Adds an opening, and returns the last ones. */
+function addOpening(database: DatabaseSync): readonly Opening[] {
+  const all = database
+    .prepare('SELECT id, after_change FROM openings ORDER BY rowid DESC LIMIT ?')
+    .all(MAX_OPENINGS - 1)
+    .map((row) => ({ id: String(row['id']), afterChange: Number(row['after_change']) }))
+    .reverse();
+  const last = toNumber(database.prepare('SELECT max(change) AS last FROM messages').get()?.['last']) ?? 0;
+  const id = randomBytes(OPENING_BYTES).toString('hex');
+  const afterChange = Math.max(last, all.at(-1)?.afterChange ?? 0);
+  database.prepare('INSERT INTO openings (id, after_change) VALUES (?, ?)').run(id, afterChange);
+  database.prepare('DELETE FROM openings WHERE rowid <= (SELECT max(rowid) FROM openings) - ?').run(MAX_OPENINGS);
+  return [...all, { id, afterChange }];
 }
 
 function readCounts(database: DatabaseSync): Pick<StoreCounts, 'messages' | 'bytes'> {

@@ -677,24 +677,37 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'the first block is not read': ['Math.max(0, first - 1)', 'Math.max(0, first)'],
     'long gaps are read block by block': ['gap > RANGE_GAP && ', 'gap > 1_000 * RANGE_GAP && '],
   }),
-  ...bugsOf('src/feed/message-store.ts', FEED, {
+  ...bugsOf('src/feed/message-selector.ts', FEED, {
     'a cursor returns its message again': ['(block_number, log_index) > (?, ?)', '(block_number, log_index) >= (?, ?)'],
     'a cursor skips the rest of its block': [
       '(block_number, log_index) > (?, ?)',
       'block_number > ? AND ? IS NOT NULL',
     ],
+  }),
+  ...bugsOf('src/feed/message-store.ts', FEED, {
     'the checkpoint is stored before the messages': [
-      '        for (const message of messages) insertNew(message);\n        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n',
-      "        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n        database.exec('COMMIT; BEGIN');\n" +
-        '        for (const message of messages) insertNew(message);\n',
+      '        for (const message of messages) insertNew(message);\n        const { blockHash, blockTimeMs } = checkpoint;\n',
+      '        const { blockHash, blockTimeMs } = checkpoint;\n        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);\n' +
+        "        database.exec('COMMIT; BEGIN');\n        for (const message of messages) insertNew(message);\n",
     ],
     'blocks may be skipped': ['firstBlock === blockNumber + 1 &&', 'firstBlock > blockNumber &&'],
     'a signed message becomes failed': [" || row['status'] === 'signed'", ''],
     'the oldest position stays when messages are removed': [
-      'raiseStoredAfter(requireChain(chainID as BlockchainID), { blockNumber, logIndex });',
+      'statements.setStoredAfter.run(position.blockNumber, position.logIndex, chainID);\n  }',
+      '}',
+    ],
+    'a reader does not learn that changes were removed': [
+      "if (change > Number(chain['removed_change'])) statements.setRemovedChange.run(change, chainID);",
       '',
     ],
-    'equal reads share what was read before a write': ['recent.forget();', ''],
+    'equal reads share what was read before a write': ['recentChanges.clear();', ''],
+    'a status changes without a number': ['if (isChange) lastChange += 1;', ''],
+    'a copy of the file goes on with the numbers of the other': [
+      'change <= (openings[index + 1]?.afterChange ?? lastChange)',
+      'change <= lastChange',
+    ],
+    'a failed message counts as settled at once': ["before('first_failed')", 'Infinity'],
+    'a file of the version before is not read': ['migrations: {', 'migrations: {}, earlier: {'],
     'changes are not reported': ['for (const listener of listeners) listener(change);', 'void change;'],
   }),
   ...bugsOf('src/feed/chain-watcher.ts', FEED, {
@@ -867,10 +880,29 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       '      return reply.status(isReady ? 200 : 503).send({',
     ],
   }),
+  ...bugsOf('src/api/feed/feed-reader.ts', ['test/unit/api/feed'], {
+    'a message that stays pending is never sent': ['yield* this.#readDelayed(nowMs);', ''],
+    'a reader of another store begins where its messages may change': [
+      'settled: follows ? later(settled, earlier(to, settledInStore)) : settled,',
+      'settled: later(settled, to),',
+    ],
+    'the chains that a store does not have are forgotten': [
+      'this.#chains = new Map(cursor.chains);',
+      'this.#chains = new Map([...cursor.chains].filter(([key]) => this.chains.some(({ chainID }) => chainKeyOf(chainID) === key)));',
+    ],
+    'a position skips the next block': ['read: later(read, to),', 'read: later(read, endOfBlock(to.blockNumber + 1)),'],
+    'a reader that is behind removed changes goes on': ['this.#change < removedChange', 'false'],
+  }),
+  ...bugsOf('src/api/feed/cursor.ts', ['test/unit/api/feed'], {
+    'a cursor may have positions beyond those of blocks': ['|| logIndex > LAST_LOG_INDEX', ''],
+  }),
+  ...bugsOf('src/api/feed/read-page.ts', ['test/unit/api/feed'], {
+    'a page has no bound of bytes': [' || bytes >= MAX_BYTES', ''],
+  }),
   ...bugsOf('src/api/feed/feed-stream.ts', ['test/unit/api/feed'], {
     'a stream that ended listens to the store': [
-      "signal.addEventListener(\n      'abort',\n      store.onChange((change) => this.#note(change)),\n    );",
-      'store.onChange((change) => this.#note(change));',
+      "signal.addEventListener(\n      'abort',\n      store.onChange(() => this.#stream.wake()),\n    );",
+      'store.onChange(() => this.#stream.wake());',
     ],
   }),
   ...bugsOf('src/feed/head-socket.ts', FEED, {
@@ -1144,29 +1176,24 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...simulatedBugsOf('feed', 'src/feed/message-store.ts', {
     'a checkpoint that is stored before its messages': [
-      '        for (const message of messages) insertNew(message);\n        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n',
-      "        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n        database.exec('COMMIT; BEGIN');\n" +
-        '        for (const message of messages) insertNew(message);\n',
+      '        for (const message of messages) insertNew(message);\n        const { blockHash, blockTimeMs } = checkpoint;\n',
+      '        const { blockHash, blockTimeMs } = checkpoint;\n        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);\n' +
+        "        database.exec('COMMIT; BEGIN');\n        for (const message of messages) insertNew(message);\n",
       /messages are stored, and the blocks/,
     ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/message-selector.ts', {
     'a cursor that includes its message': [
       '(block_number, log_index) > (?, ?)',
       '(block_number, log_index) >= (?, ?)',
       /twice on one connection/,
     ],
   }),
-  ...simulatedBugsOf('feed', 'src/api/feed/chain-reading.ts', {
-    'a cursor that is off by one': [
-      'this.#after = { blockNumber, logIndex };',
-      'this.#after = { blockNumber, logIndex: logIndex + 1 };',
-      /nothing was delivered/,
-    ],
-  }),
   ...simulatedBugsOf('feed', 'src/api/feed/feed-reader.ts', {
-    'a signature that is not delivered after its message': [
-      'if (comparePositions(position, reading.after) <= 0) this.#addSettled(position);',
-      '',
-      /(pending|failed) was delivered/,
+    'a cursor that skips a change': [
+      'this.#change = message.change;',
+      'this.#change = message.change + 1;',
+      /(nothing|pending|failed) was delivered/,
     ],
   }),
   ...simulatedBugsOf('feed', 'src/feed/chain-watcher.ts', {

@@ -1,14 +1,7 @@
-import { encodeCursor, parseCursor } from '../../src/api/feed/cursor.ts';
+import { encodeCursor, parseCursor, START } from '../../src/api/feed/cursor.ts';
 import { type FeedQuery, textOfQuery } from '../../src/api/feed/feed-query.ts';
 import { FeedReader } from '../../src/api/feed/feed-reader.ts';
-import {
-  comparePositions,
-  type FeedMessage,
-  type MessagePosition,
-  type MessageReader,
-  type MessageStatus,
-} from '../../src/feed/feed-message.ts';
-import type { BlockchainID } from '../../src/warp/ids.ts';
+import type { FeedMessage, MessagePosition, MessageReader, MessageStatus } from '../../src/feed/feed-message.ts';
 import type { ClockView } from '../support/fake-clock.ts';
 import type { Draws } from './draws.ts';
 
@@ -22,19 +15,17 @@ export interface FeedClientOptions {
   readonly violate: (what: string) => void;
 }
 
-const HOLD_MS = 10_000;
+const DELAY_MS = 10_000;
 const MAX_EXAMINED = 300;
 
 export function keyOf({ chainID, blockNumber, logIndex }: MessagePosition): string {
   return `${chainID.slice(0, 6)} ${blockNumber}.${logIndex}`;
 }
 
-/** A client of the feed, which keeps its cursor as text, and judges the order and the number of what it receives. */
+/** A client of the feed, which keeps its cursor as text, and judges the number of what it receives. */
 export class FeedClient {
   readonly #options: FeedClientOptions;
   readonly #last = new Map<string, MessageStatus>();
-  /** The newest position that was received of each chain. */
-  readonly #newest = new Map<BlockchainID, MessagePosition>();
   #cursors: string[] = [];
   #connection: { readonly store: MessageReader; readonly reader: FeedReader; readonly close: () => void } | undefined;
   #sinceResumption = new Set<string>();
@@ -52,16 +43,15 @@ export class FeedClient {
     return this.#last.get(keyOf(position));
   }
 
-  /** @param forgets how many of the last events it has not kept, as a client that crashed */
+  /** @param forgets how many of the last events it has not kept, as a client that crashed; infinity for one that begins anew */
   connect(store: MessageReader, forgets = 0): void {
     this.leave();
+    if (!Number.isFinite(forgets)) this.#last.clear();
     this.#cursors = this.#cursors.slice(0, Math.max(0, this.#cursors.length - forgets));
     this.#sinceResumption = new Set();
     const reader = this.#resume(store);
-    const close = store.onChange(({ settled }) => {
-      if (this.#options.isPaged) return;
-      if (settled !== undefined && reader.settle(settled)) this.#options.violate(`${this.#options.name} lags`);
-      this.read();
+    const close = store.onChange(() => {
+      if (!this.#options.isPaged) this.read();
     });
     this.#connection = { store, reader, close };
   }
@@ -83,9 +73,8 @@ export class FeedClient {
   #resume(store: MessageReader): FeedReader {
     const { query, isPaged } = this.#options;
     const last = this.#cursors.at(-1);
-    const chains = store.progress().map(({ chainID }) => chainID);
-    const cursor = last === undefined ? new Map() : parseCursor(last, textOfQuery(query), chains);
-    return new FeedReader({ store, query, cursor, holdMs: isPaged ? 0 : HOLD_MS });
+    const cursor = (last === undefined ? undefined : parseCursor(last, textOfQuery(query))) ?? START;
+    return new FeedReader({ store, query, cursor, delayMs: isPaged ? 0 : DELAY_MS });
   }
 
   #take(reader: FeedReader): 'caught up' | 'more' {
@@ -101,8 +90,8 @@ export class FeedClient {
   }
 
   #receive(message: FeedMessage): void {
-    const { name, query, isPaged, violate } = this.#options;
-    const { chainID, outcome } = message;
+    const { name, isPaged, violate } = this.#options;
+    const { outcome } = message;
     const key = keyOf(message);
     const event = `${key} ${outcome.status}`;
     // Each page is a resumption.
@@ -111,11 +100,5 @@ export class FeedClient {
     const before = this.#last.get(key);
     if (before === 'signed' && outcome.status !== 'signed') violate(`${name} received ${event} after it was signed`);
     this.#last.set(key, outcome.status);
-    const newest = this.#newest.get(chainID);
-    const isLater = newest === undefined || comparePositions(message, newest) > 0;
-    // With a status, messages are received when they have it.
-    if (before === undefined && !isLater && query.status === undefined)
-      violate(`${name} received ${event} out of order`);
-    if (isLater) this.#newest.set(chainID, message);
   }
 }

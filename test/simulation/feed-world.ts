@@ -41,6 +41,7 @@ const EVENTS = {
   crash: 1,
   'crash while writing': 2,
   'client resumes': 3,
+  'client begins anew': 1,
   refusals: 1,
   'end refusals': 2,
 } as const;
@@ -162,6 +163,9 @@ class FeedWorld {
         return;
       case 'client resumes':
         if (this.#process !== undefined) draws.pick(this.#clients).connect(this.#disk, draws.int(0, 2));
+        return;
+      case 'client begins anew':
+        if (this.#process !== undefined) draws.pick(this.#clients).connect(this.#disk, Number.POSITIVE_INFINITY);
         return;
       case 'refusals':
         this.#refusal = draws.pick(REFUSALS);

@@ -12,7 +12,7 @@ import { oneOf, optionalText } from '../../lib/encoding/schema.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import { CHAIN_ALIASES } from '../../warp/networks.ts';
-import { type Cursor, parseCursor } from './cursor.ts';
+import { type Cursor, chainKeyOf, ORIGIN, parseCursor, START } from './cursor.ts';
 
 /** Selects messages. A cursor belongs to one query. */
 export interface FeedQuery {
@@ -72,33 +72,40 @@ export function textOfQuery({ sourceChainID, sender, destinationChainID, status 
 
 /** @param after undefined for the oldest stored message. @throws {HttpError} */
 export function parseAfter(after: string | undefined, query: FeedQuery, store: MessageReader): Cursor {
-  if (after === undefined) return new Map();
-  if (after === RECENT) return recentCursor(query, store);
-  const chains = store.progress().map(({ chainID }) => chainID);
-  return parseField('after', after, () => parseCursor(after, textOfQuery(query), chains));
+  if (after === undefined) return START;
+  if (after === RECENT) return cursorAt(recentPositions(query, store));
+  const cursor = parseField('after', after, () => parseCursor(after, textOfQuery(query)));
+  // A cursor of an earlier version is expired.
+  return cursor ?? cursorAt(new Map(store.progress().map(({ chainID }) => [chainID, ORIGIN])));
 }
 
-/** Returns a cursor with at most {@link MAX_RECENT} messages of each chain after it. */
-function recentCursor(query: FeedQuery, store: MessageReader): Cursor {
+/** Returns a cursor from which chains are read by position. */
+function cursorAt(positions: ReadonlyMap<BlockchainID, BlockPosition>): Cursor {
+  const chains = new Map([...positions].map(([chainID, settled]) => [chainKeyOf(chainID), { settled }]));
+  return { ...START, chains };
+}
+
+/** Returns positions with at most {@link MAX_RECENT} messages of each chain after them. */
+function recentPositions(query: FeedQuery, store: MessageReader): ReadonlyMap<BlockchainID, BlockPosition> {
   const progress = store.progress().filter(({ chainID }) => [undefined, chainID].includes(query.sourceChainID));
   return new Map(
     progress.map(({ chainID, watermark, storedAfter }) => {
       let after: BlockPosition = endOfBlock(watermark.blockNumber);
       for (let blocks = 1; ; blocks *= 2) {
         const first = watermark.blockNumber - blocks;
-        const earlier = first <= storedAfter.blockNumber ? storedAfter : endOfBlock(first);
+        const before = first <= storedAfter.blockNumber ? storedAfter : endOfBlock(first);
         const found = store.page({
           sender: query.sender,
           destinationChainID: query.destinationChainID,
           status: query.status,
-          after: new Map([[chainID, earlier]]),
+          after: new Map([[chainID, before]]),
           limit: MAX_RECENT + 1,
         });
         if (found.length > MAX_RECENT) break;
-        after = earlier;
-        if (earlier === storedAfter) break;
+        after = before;
+        if (before === storedAfter) break;
       }
-      return [chainID, { after, unsigned: [] }];
+      return [chainID, after];
     }),
   );
 }

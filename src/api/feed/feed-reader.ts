@@ -7,222 +7,204 @@ import {
   keyOfPosition,
   type MessagePosition,
   type MessageReader,
-  type MessageStatus,
 } from '../../feed/feed-message.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
-import { ChainReading } from './chain-reading.ts';
-import type { Cursor } from './cursor.ts';
+import { type ChainCursor, type ChainKey, type Cursor, chainKeyOf, ORIGIN } from './cursor.ts';
 import type { FeedQuery } from './feed-query.ts';
 
 /** Messages of one read of the store. */
 const BATCH = 64;
-/** Positions whose messages were settled, and that were not looked up yet. A stream whose client reads too slowly has many. */
-const MAX_SETTLED = 10_000;
+/** Changes that one read of the store looks at, most of which its query may not select. */
+const MAX_CHANGES = 2_000;
+/** Pending messages that a stream delivers later. It delivers others at once. */
+const MAX_DELAYED = 1_000;
 
 export interface FeedReaderOptions {
   readonly store: MessageReader;
   readonly query: FeedQuery;
   readonly cursor: Cursor;
-  /** Of a stream: time after its execution for which a pending message holds up later ones of its chain. Pages have none. */
-  readonly holdMs?: number;
+  /** Time after its execution in which a pending message is not delivered, since it is mostly signed by then; 0 for pages. */
+  readonly delayMs?: number;
 }
 
-interface Hold {
-  readonly position: BlockPosition;
+interface Delayed {
+  readonly position: MessagePosition;
   readonly untilMs: number;
 }
 
 /**
- * Reads the messages of a query in the order in which they are delivered: those that were delivered unsigned and are settled now, then
- * new ones, in order per chain. Its cursor is right after each message.
+ * Reads the messages of a query: first by position, those of chains that the cursor's store did not have or has not read up to their watermarks,
+ * then by change. Its cursor is right after each message.
  */
 export class FeedReader {
   readonly #store: MessageReader;
   readonly #query: FeedQuery;
-  readonly #holdMs: number;
-  readonly #isStream: boolean;
-  readonly #chains = new Map<BlockchainID, ChainReading>();
-  readonly #settled = new Map<string, MessagePosition>();
-  readonly #held = new Map<BlockchainID, Hold>();
+  readonly #delayMs: number;
+  readonly #chains: Map<ChainKey, ChainCursor>;
+  readonly #delayed = new Map<string, Delayed>();
+  #change: number;
+  /** Messages that the current {@link read} may still look at. */
+  #left = 0;
+  #isCaughtUp = false;
 
-  constructor({ store, query, cursor, holdMs }: FeedReaderOptions) {
+  constructor({ store, query, cursor, delayMs = 0 }: FeedReaderOptions) {
     this.#store = store;
     this.#query = query;
-    this.#holdMs = holdMs ?? 0;
-    // The next page reads on; a stream has no next one.
-    this.#isStream = holdMs !== undefined;
-    const progress = this.#progress();
-    for (const { chainID, storedAfter } of progress) {
-      const reading = new ChainReading(
-        cursor.get(chainID) ?? { after: storedAfter, unsigned: [] },
-        progress.length,
-        this.#isStream,
-      );
-      this.#chains.set(chainID, reading);
-      for (const position of reading.unsigned) this.#addSettled({ chainID, ...position });
+    this.#delayMs = delayMs;
+    this.#chains = new Map(cursor.chains);
+    this.#change = cursor.change;
+    if (store.hasChanges(cursor.opening, cursor.change)) return;
+    this.#change = store.lastChange();
+    for (const [key, { settled }] of this.#chains) this.#chains.set(key, { settled, read: settled });
+    for (const { chainID, storedAfter } of this.chains) {
+      const key = chainKeyOf(chainID);
+      if (!this.#chains.has(key)) this.#chains.set(key, { settled: storedAfter, read: storedAfter });
     }
   }
 
   get cursor(): Cursor {
-    return new Map([...this.#chains].map(([chainID, reading]) => [chainID, reading.cursor]));
+    return { opening: this.#store.opening, change: this.#change, chains: new Map(this.#chains) };
   }
 
   /** The chains of the query. */
   get chains(): readonly ChainProgress[] {
-    return this.#progress();
+    const { sourceChainID } = this.#query;
+    return this.#store.progress().filter(({ chainID }) => sourceChainID === undefined || chainID === sourceChainID);
   }
 
-  /** Chains of the query whose messages up to the watermark were read. */
+  /** The chains of the query if the last {@link read} has returned all messages of the store. */
   get caughtUp(): readonly ChainProgress[] {
-    return this.#progress().filter((chain) => {
-      const after = this.#chains.get(chain.chainID)?.after;
-      return after !== undefined && comparePositions(after, endOfBlock(chain.watermark.blockNumber)) >= 0;
-    });
+    return this.#isCaughtUp ? this.chains : [];
   }
 
-  /** When the next pending message no longer holds up its chain, in Unix milliseconds; infinity if there is none. */
-  get heldUntilMs(): number {
-    return Math.min(...[...this.#held.values()].map(({ untilMs }) => untilMs));
+  /** When a delayed message is to be delivered, in Unix milliseconds; infinity if there is none. */
+  get delayedUntilMs(): number {
+    const [first] = this.#delayed.values();
+    return first?.untilMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * Returns a cursor at the oldest stored messages of those chains that have removed messages after this reader's cursor; undefined if no
-   * message was removed.
-   */
+  /** Returns a cursor at the oldest stored messages if messages after this reader's cursor were removed, and else undefined. */
   oldestIfExpired(): Cursor | undefined {
-    const expired = this.#progress().filter(({ chainID, storedAfter }) => {
-      const after = this.#chains.get(chainID)?.after;
-      return after !== undefined && comparePositions(after, storedAfter) < 0;
-    });
-    if (expired.length === 0) return undefined;
-    const cursor = new Map(this.cursor);
-    for (const { chainID, storedAfter } of expired) cursor.set(chainID, { after: storedAfter, unsigned: [] });
-    return cursor;
-  }
-
-  /** Takes note that the status of a message has changed. @returns whether the reader is so far behind that it cannot take more notes */
-  settle(position: MessagePosition): boolean {
-    const reading = this.#chains.get(position.chainID);
-    if (reading === undefined) return false;
-    if (comparePositions(position, reading.after) <= 0) this.#addSettled(position);
-    const hold = this.#held.get(position.chainID);
-    if (hold !== undefined && comparePositions(hold.position, position) === 0) this.#held.delete(position.chainID);
-    return this.#settled.size > MAX_SETTLED;
+    const chains = this.chains.map((chain) => ({ chain, cursor: this.#chains.get(chainKeyOf(chain.chainID)) }));
+    const isExpired = chains.some(({ chain: { storedAfter, removedChange }, cursor }) =>
+      cursor?.read === undefined ? this.#change < removedChange : comparePositions(cursor.read, storedAfter) < 0,
+    );
+    if (!isExpired) return undefined;
+    const oldest = new Map(this.#chains);
+    for (const { chain, cursor } of chains) {
+      const settled = later(chain.storedAfter, cursor?.settled ?? ORIGIN);
+      oldest.set(chainKeyOf(chain.chainID), { settled, read: settled });
+    }
+    return { opening: this.#store.opening, change: this.#store.lastChange(), chains: oldest };
   }
 
   /**
    * Reads messages in one turn of the event loop. After each message, {@link cursor} includes it.
    *
-   * @param maxExamined messages to look at, among them those that the query does not select
+   * @param max messages to look at
    */
-  *read(nowMs: number, maxExamined: number): Generator<FeedMessage, 'caught up' | 'more'> {
-    let left = maxExamined;
-    const isSelected = (message: FeedMessage): boolean => {
-      left -= 1;
-      return isOf(this.#query, message);
-    };
-    for (const message of this.#readSettled(() => left)) if (isSelected(message)) yield message;
-    for (const message of this.#readUnlisted(() => left)) if (isSelected(message)) yield message;
-    for (const message of this.#readNew(nowMs, () => left)) if (isSelected(message)) yield message;
-    return left > 0 ? 'caught up' : 'more';
+  *read(nowMs: number, max: number): Generator<FeedMessage, 'caught up' | 'more'> {
+    this.#isCaughtUp = false;
+    this.#left = max;
+    yield* this.#readDelayed(nowMs);
+    for (const message of this.#readPositions()) if (!this.#delay(message, nowMs)) yield message;
+    if (this.#left <= 0 || this.#positions().size > 0) return 'more';
+    for (const message of this.#readChanges()) if (!this.#delay(message, nowMs)) yield message;
+    if (this.#left <= 0 || this.#change < this.#store.lastChange()) return 'more';
+    for (const { chainID, settled } of this.chains) this.#chains.set(chainKeyOf(chainID), { settled });
+    this.#isCaughtUp = true;
+    return 'caught up';
   }
 
-  *#readSettled(left: () => number): Generator<FeedMessage> {
-    while (this.#settled.size > 0 && left() > 0) {
-      const positions = [...this.#settled.values()].slice(0, Math.min(BATCH, left()));
-      const found = new Map(this.#store.at(positions).map((message) => [keyOfPosition(message), message]));
-      for (const position of positions) {
-        const key = keyOfPosition(position);
-        this.#settled.delete(key);
-        const message = found.get(key);
-        const reading = this.#chains.get(position.chainID);
-        if (message !== undefined && reading?.settle(message) === true) yield message;
-      }
+  /** Chains of the store that are read by position. */
+  #positions(): Map<ChainProgress, BlockPosition> {
+    const positions = new Map<ChainProgress, BlockPosition>();
+    for (const chain of this.chains) {
+      const read = this.#chains.get(chainKeyOf(chain.chainID))?.read;
+      if (read !== undefined) positions.set(chain, read);
     }
-    if (this.#settled.size === 0) this.#forgetRemoved();
+    return positions;
   }
 
-  /** Forgets messages that were removed unsigned. */
-  #forgetRemoved(): void {
-    for (const { chainID, storedAfter } of this.#progress()) this.#chains.get(chainID)?.forgetUpTo(storedAfter);
-  }
-
-  *#readUnlisted(left: () => number): Generator<FeedMessage> {
-    for (const [chainID, reading] of this.#chains) {
-      for (let range = reading.unlisted; range !== undefined && left() > 0; range = reading.unlisted) {
-        const { end, read } = range;
-        if (comparePositions(read, end) >= 0) break;
-        const limit = Math.min(BATCH, left());
-        const batch = this.#store.page({ ...this.#filters, after: new Map([[chainID, read]]), limit });
-        const inRange = batch.filter((message) => comparePositions(message, end) <= 0);
-        for (const message of inRange) {
-          reading.readAgain(message);
-          if (message.outcome.status !== 'pending') yield message;
-        }
-        if (inRange.length < limit) reading.endReadingAgain();
-      }
-    }
-  }
-
-  *#readNew(nowMs: number, left: () => number): Generator<FeedMessage> {
-    for (const [chainID, { untilMs }] of this.#held) if (untilMs <= nowMs) this.#held.delete(chainID);
-    while (left() > 0) {
-      const progress = this.#progress();
-      this.#addChains(progress);
-      const open = [...this.#chains].filter(([chainID]) => !this.#held.has(chainID));
-      if (open.length === 0) return;
-      const after = new Map(open.map(([chainID, reading]) => [chainID, reading.after]));
-      const limit = Math.min(BATCH, left());
-      const batch = this.#store.page({ ...this.#filters, after, limit });
+  *#readPositions(): Generator<FeedMessage> {
+    for (let positions = this.#positions(); positions.size > 0 && this.#left > 0; positions = this.#positions()) {
+      const limit = Math.min(BATCH, this.#left);
+      const after = new Map([...positions].map(([{ chainID }, read]) => [chainID, read]));
+      const batch = this.#store.page({ ...this.#query, after, limit });
+      const chains = new Map([...positions.keys()].map((chain) => [chain.chainID, chain]));
       for (const message of batch) {
-        if (this.#held.has(message.chainID) || this.#hold(message, nowMs)) continue;
-        this.#chains.get(message.chainID)?.advance(message);
+        this.#left -= 1;
+        const chain = chains.get(message.chainID) as ChainProgress;
+        // A change that this reader has yet to read.
+        const isLater = message.change > this.#change;
+        this.#advance(chain, message, isLater);
+        if (!isLater) yield message;
+      }
+      if (batch.length === limit) continue;
+      for (const chain of positions.keys()) {
+        const { settled } = this.#advance(chain, endOfBlock(chain.watermark.blockNumber), false);
+        this.#chains.set(chainKeyOf(chain.chainID), { settled });
+      }
+    }
+  }
+
+  /** Moves the position that was read, and the settled one with it as long as nothing between them may change. */
+  #advance({ chainID, settled: settledInStore }: ChainProgress, to: BlockPosition, isUnread: boolean): ChainCursor {
+    const key = chainKeyOf(chainID);
+    const { settled, read = settled } = this.#chains.get(key) as ChainCursor;
+    const follows = !isUnread && comparePositions(settled, read) === 0;
+    const advanced = {
+      settled: follows ? later(settled, earlier(to, settledInStore)) : settled,
+      read: later(read, to),
+    };
+    this.#chains.set(key, advanced);
+    return advanced;
+  }
+
+  *#readChanges(): Generator<FeedMessage> {
+    const { sourceChainID: chainID, sender, destinationChainID, status } = this.#query;
+    const filters = { chainID, sender, destinationChainID, status };
+    const through = Math.min(this.#store.lastChange(), this.#change + MAX_CHANGES);
+    while (this.#change < through && this.#left > 0) {
+      const limit = Math.min(BATCH, this.#left);
+      const batch = this.#store.changes({ ...filters, after: this.#change, through, limit });
+      for (const message of batch) {
+        this.#left -= 1;
+        this.#change = message.change;
         yield message;
       }
-      if (batch.length < limit) {
-        for (const { chainID, watermark } of progress) {
-          if (!this.#held.has(chainID)) this.#chains.get(chainID)?.skipTo(endOfBlock(watermark.blockNumber));
-        }
-        return;
-      }
+      if (batch.length < limit) this.#change = through;
     }
   }
 
-  #hold(message: FeedMessage, nowMs: number): boolean {
-    const untilMs = message.executedMs + this.#holdMs;
-    if (message.outcome.status !== 'pending' || untilMs <= nowMs) return false;
-    const { blockNumber, logIndex } = message;
-    this.#held.set(message.chainID, { position: { blockNumber, logIndex }, untilMs });
+  /** Delays a pending message, unless it is old or the query is for pending ones. */
+  #delay(message: FeedMessage, nowMs: number): boolean {
+    const { outcome, executedMs, chainID, blockNumber, logIndex } = message;
+    const position = { chainID, blockNumber, logIndex };
+    if (outcome.status !== 'pending') {
+      this.#delayed.delete(keyOfPosition(position));
+      return false;
+    }
+    const untilMs = executedMs + this.#delayMs;
+    if (untilMs <= nowMs || this.#query.status === 'pending' || this.#delayed.size >= MAX_DELAYED) return false;
+    this.#delayed.set(keyOfPosition(position), { position, untilMs });
     return true;
   }
 
-  /** A reload of the settings may add chains. */
-  #addChains(progress: readonly ChainProgress[]): void {
-    for (const { chainID, storedAfter } of progress) {
-      if (this.#chains.has(chainID)) continue;
-      this.#chains.set(
-        chainID,
-        new ChainReading({ after: storedAfter, unsigned: [] }, progress.length, this.#isStream),
-      );
+  *#readDelayed(nowMs: number): Generator<FeedMessage> {
+    for (const [key, { position, untilMs }] of this.#delayed) {
+      if (untilMs > nowMs || this.#left <= 0) return;
+      this.#left -= 1;
+      this.#delayed.delete(key);
+      // One that is no longer pending has a change that is still to be read.
+      for (const message of this.#store.at([position])) if (message.outcome.status === 'pending') yield message;
     }
-  }
-
-  #addSettled(position: MessagePosition): void {
-    this.#settled.set(keyOfPosition(position), position);
-  }
-
-  #progress(): readonly ChainProgress[] {
-    const { sourceChainID } = this.#query;
-    return this.#store.progress().filter(({ chainID }) => sourceChainID === undefined || chainID === sourceChainID);
-  }
-
-  /** The status is no filter of the store: messages that are not signed yet have to be remembered. */
-  get #filters() {
-    const { sender, destinationChainID } = this.#query;
-    return { sender, destinationChainID };
   }
 }
 
-function isOf({ status }: { readonly status?: MessageStatus | undefined }, { outcome }: FeedMessage): boolean {
-  return status === undefined || status === outcome.status;
+function later(one: BlockPosition, other: BlockPosition): BlockPosition {
+  return comparePositions(one, other) >= 0 ? one : other;
+}
+
+function earlier(one: BlockPosition, other: BlockPosition): BlockPosition {
+  return comparePositions(one, other) <= 0 ? one : other;
 }

@@ -67,7 +67,7 @@ export const MessagePage = Type.Object(
   {
     messages: Type.Array(FeedMessageRecord, {
       description:
-        'First those that an earlier page had unsigned and whose status has changed, then new ones, in order per chain',
+        'In the order of their last changes; those of a first page, or of the first one at another replica, in order per chain',
     }),
     nextCursor: text('The cursor of the next page'),
     hasMore: Type.Boolean({
@@ -90,7 +90,8 @@ export const FEED_EVENTS = {
       {
         chains: Type.Array(ChainRecord, {
           description:
-            'The chains whose messages up to the watermark were sent on this connection, or before its cursor',
+            'The chains of the query; none while stored messages are being sent. All messages up to `signedThrough` were sent on this connection, or ' +
+            'before its cursor',
         }),
       },
       { title: 'WatermarkEvent', description: 'Every few seconds: how far the chains were read' },
@@ -102,7 +103,8 @@ export const FEED_EVENTS = {
       { message: text(), oldestCursor: text('The cursor of the oldest messages that are stored') },
       {
         title: 'ExpiredEvent',
-        description: 'The end: messages after the cursor were removed, or never stored by a service that has restarted',
+        description:
+          'The end: messages after the cursor were removed, or never stored by a service that has restarted, or the cursor is of an earlier version',
       },
     ),
   },

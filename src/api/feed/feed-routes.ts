@@ -139,7 +139,7 @@ function registerReplay(server: Server, { paths, access }: FeedRoutesOptions): v
         tags,
         summary: 'Read blocks of a watched chain again, and store the messages that are missing',
         description:
-          'One range at a time. Added messages are signed; streams and cursors that have passed their blocks do not get them. With configured keys ' +
+          'One range at a time. Added messages are signed, and readers that have passed their blocks get them. With configured keys ' +
           'it takes a key with the right `operate`; without, a request from the machine of the service.',
         params: Type.Object({ network: paths.network, blockchainId: text('In hex or cb58') }),
         querystring: Type.Object({
@@ -178,9 +178,9 @@ function registerReplay(server: Server, { paths, access }: FeedRoutesOptions): v
 
 const DESCRIPTION = `A network that watches chains (\`networks.NAME.feed.chains\`) signs each Warp message when its block is executed.
 
-**Pages.** Ask again with \`after\` set to \`nextCursor\`. A message that a page had \`pending\` or \`failed\` is in a later page again when that has changed. A cursor belongs to the parameters of its query, except \`limit\`; it means the same on every replica.
+**Pages.** Ask again with \`after\` set to \`nextCursor\`. A message comes again when its status has changed. A cursor belongs to the parameters of its query, except \`limit\`. Another replica repeats the messages that were not confirmed or not signed yet.
 
-**Streams.** \`Accept: text/event-stream\` gets stored messages after the cursor, then new ones, in order per chain. A message that is not signed 10 s after its block was executed is sent as \`pending\`, and again when it is signed. The \`id\` of an event is the cursor after it: send it as \`Last-Event-ID\`, which replaces \`after\`, to go on after a disconnect. A message and status are sent twice at most directly after that.`;
+**Streams.** \`Accept: text/event-stream\` gets stored messages after the cursor, then each new one as soon as it is signed or has failed, so that one that is signed late comes late. A message that is still neither 10 s after its block was executed is sent as \`pending\`, and again later. The \`id\` of an event is the cursor after it: send it as \`Last-Event-ID\`, which replaces \`after\`, to go on after a disconnect. At the same replica no message is sent twice in the same status.`;
 
 /** @throws {HttpError} */
 function messagesOf({ name, feed: { messages } }: Network): MessageReader {

@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { LRUCache } from 'lru-cache';
-import type { FeedChange, FeedMessage, MessageReader } from '../../feed/feed-message.ts';
+import type { FeedMessage, MessageReader } from '../../feed/feed-message.ts';
 import type { RequestContext } from '../../http/request/request-context.ts';
 import { FEED_ACCESS } from '../../http/request/route-access.ts';
 import { EventStream, encodeEvent, encodeEventText } from '../../http/server/event-stream.ts';
@@ -10,8 +9,8 @@ import { type FeedQuery, textOfQuery } from './feed-query.ts';
 import { FeedReader } from './feed-reader.ts';
 import { presentChain, presentFeedMessage } from './feed-records.ts';
 
-/** Time after its execution for which a pending message holds up later ones of its chain. */
-const HOLD_MS = 10_000;
+/** Time after its execution in which a pending message is not sent, since it is mostly signed by then. */
+const DELAY_MS = 10_000;
 const WATERMARK_EVERY_MS = 3_000;
 const WATERMARKS_PER_MINUTE = 60_000 / WATERMARK_EVERY_MS;
 /** Events that are written at once: the memory of a reader, besides one message. */
@@ -61,21 +60,21 @@ class FeedStream {
   readonly #ending = Promise.withResolvers<CloseReason>();
   readonly #over = new AbortController();
   #isWatermarkDue = true;
-  #cancelHold: (() => void) | undefined;
+  #cancelDelayed: (() => void) | undefined;
 
   constructor(reply: FastifyReply, options: FeedStreamOptions) {
     const { context, clock, store, query, stopping } = options;
     this.#reply = reply;
     this.#options = options;
     this.#query = textOfQuery(query);
-    this.#reader = new FeedReader({ ...options, holdMs: HOLD_MS });
+    this.#reader = new FeedReader({ ...options, delayMs: DELAY_MS });
     const slow = { afterMs: SLOW_AFTER_MS, act: () => this.#lag() };
     this.#stream = new EventStream(reply, clock, () => this.#take(), { slow });
     context.answerAsStream(this.#stream);
     const { signal } = this.#over;
     signal.addEventListener(
       'abort',
-      store.onChange((change) => this.#note(change)),
+      store.onChange(() => this.#stream.wake()),
     );
     listen(context.signal, signal, () => this.#ending.reject(context.signal.reason));
     listen(stopping, signal, () => this.#end('shutdown', this.#watermarkEvent()));
@@ -97,12 +96,7 @@ class FeedStream {
 
   close(): void {
     this.#over.abort();
-    this.#cancelHold?.();
-  }
-
-  #note({ settled }: FeedChange): void {
-    if (settled !== undefined && this.#reader.settle(settled)) this.#lag();
-    else this.#stream.wake();
+    this.#cancelDelayed?.();
   }
 
   /** Takes the next events. An error of the store ends the stream. */
@@ -139,7 +133,7 @@ class FeedStream {
       length += event.length;
     }
     if (isCaughtUp) {
-      this.#awaitHold();
+      this.#awaitDelayed();
       if (this.#isWatermarkDue) events.push(this.#watermarkEvent());
     } else {
       // After this write: it may fill the socket.
@@ -148,12 +142,12 @@ class FeedStream {
     return events;
   }
 
-  #awaitHold(): void {
-    this.#cancelHold?.();
-    const { heldUntilMs } = this.#reader;
+  #awaitDelayed(): void {
+    this.#cancelDelayed?.();
+    const { delayedUntilMs } = this.#reader;
     const { clock } = this.#options;
-    if (!Number.isFinite(heldUntilMs)) return;
-    this.#cancelHold = clock.after(Math.max(0, heldUntilMs - clock.now()), () => this.#stream.wake());
+    if (!Number.isFinite(delayedUntilMs)) return;
+    this.#cancelDelayed = clock.after(Math.max(0, delayedUntilMs - clock.now()), () => this.#stream.wake());
   }
 
   #watermarkEvent(): string {
@@ -190,22 +184,16 @@ class FeedStream {
 }
 
 export const EXPIRED_TEXT =
-  'messages after the cursor were removed, or were never stored by a service that has restarted without store.path';
+  'messages after the cursor were removed, or never stored by a service that has restarted without store.path, or the cursor is of an earlier version';
 
-/** Readers of the same messages share their JSON. Its key has all that changes in it. */
-const texts = new LRUCache<string, string>({
-  maxSize: 4 * 1024 * 1024,
-  sizeCalculation: (text, key) => text.length + key.length,
-});
+/** Readers of the same messages share their JSON. */
+const texts = new WeakMap<FeedMessage, string>();
 
 function jsonOf(message: FeedMessage): string {
-  const { chainID, blockHash, logIndex, outcome } = message;
-  const attempts = outcome.status === 'failed' ? outcome.attempts : 0;
-  const key = `${chainID} ${blockHash} ${logIndex} ${outcome.status} ${attempts} ${message.executedMs}`;
-  let text = texts.get(key);
+  let text = texts.get(message);
   if (text === undefined) {
     text = JSON.stringify(presentFeedMessage(message));
-    texts.set(key, text);
+    texts.set(message, text);
   }
   return text;
 }

@@ -1568,7 +1568,7 @@ export interface ExpiredCursor {
   oldestCursor?: string;
 }
 /**
- * The end: messages after the cursor were removed, or never stored by a service that has restarted
+ * The end: messages after the cursor were removed, or never stored by a service that has restarted, or the cursor is of an earlier version
  *
  * This interface was referenced by `Unused`'s JSON-Schema
  * via the `definition` "ExpiredEvent".
@@ -1730,7 +1730,7 @@ export interface FeedMessage {
  */
 export interface WatermarkEvent {
   /**
-   * The chains whose messages up to the watermark were sent on this connection, or before its cursor
+   * The chains of the query; none while stored messages are being sent. All messages up to `signedThrough` were sent on this connection, or before its cursor
    */
   chains: FeedChain[];
 }
@@ -1823,7 +1823,7 @@ export interface ListedSubnet {
  */
 export interface MessagePage {
   /**
-   * First those that an earlier page had unsigned and whose status has changed, then new ones, in order per chain
+   * In the order of their last changes; those of a first page, or of the first one at another replica, in order per chain
    */
   messages: FeedMessage[];
   /**

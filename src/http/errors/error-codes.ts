@@ -237,7 +237,7 @@ const ENTRIES = {
   cursor_expired: {
     ...raised(410, 'never', 'feed'),
     meaning:
-      'Messages after the cursor were removed, or were never stored by a service that has restarted without store.path',
+      'Messages after the cursor were removed, or never stored by a service that has restarted without store.path, or the cursor is of an earlier version',
     action: 'Go on from oldestCursor in details, and read what is missing from the chain',
   },
   unauthorized: {

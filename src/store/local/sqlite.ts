@@ -20,6 +20,8 @@ export interface DatabaseSchema {
   readonly version: number;
   /** Statements that create the tables unless they exist. */
   readonly tables: string;
+  /** Statements that turn tables of an earlier version, by its number, into the current ones. `tables` is executed after them. */
+  readonly migrations?: Readonly<Record<number, string>>;
 }
 
 type Action = 'open' | 'read' | 'write';
@@ -150,17 +152,25 @@ function prepareFolder(directory: string, path: string): void {
 function prepareTables(database: DatabaseSync, path: string, schema: DatabaseSchema): void {
   // A power loss may undo the last commits, whose blocks are then read again, but never leaves a partial one.
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
-  requireVersion(database, path, schema);
-  database.exec(`${schema.tables}; PRAGMA user_version = ${schema.version}`);
+  const version = requireVersion(database, path, schema);
+  const migration = schema.migrations?.[version] ?? '';
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    database.exec(`${migration}; ${schema.tables}; PRAGMA user_version = ${schema.version}; COMMIT`);
+  } finally {
+    rollBack(database);
+  }
 }
 
-function requireVersion(database: DatabaseSync, path: string, schema: DatabaseSchema): void {
+/** Returns the version of the file, 0 for a new one. @throws {StoreError} if this version of the service cannot read it */
+function requireVersion(database: DatabaseSync, path: string, schema: DatabaseSchema): number {
   const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-  if (version !== 0 && version !== schema.version) {
+  if (version !== 0 && version !== schema.version && schema.migrations?.[version] === undefined) {
     throw new StoreError(
       'open',
       path,
       `it has format ${version}, and this version reads format ${schema.version}; move it away to start with an empty one`,
     );
   }
+  return version;
 }

@@ -7,6 +7,7 @@ import type { MessageStore } from '../../../../src/feed/message-store.ts';
 import type { Server } from '../../../../src/http/request/http-server.ts';
 import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
 import { idBytes } from '../../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from '../../feed/emitted.ts';
 import { expectError, limitedTo, scriptedAggregator } from '../api-fixture.ts';
 import { createFeedServer, createStore, fail, MESSAGES_PATH, SIGNATURE, sign } from './feed-fixture.ts';
@@ -105,10 +106,10 @@ describe('GET messages', () => {
     fail(store, messages[0] as never);
     const second = await get({ limit: '2', after: first.nextCursor });
     expect(blocksOf(second)).toEqual([
-      [10, 0, 'failed'],
       [12, 0, 'pending'],
+      [10, 0, 'failed'],
     ]);
-    expect(second.messages[0]?.failure).toEqual({
+    expect(second.messages[1]?.failure).toEqual({
       code: 'insufficient_weight',
       message: 'too few signed',
       attempts: 1,
@@ -164,6 +165,27 @@ describe('GET messages', () => {
     const response = await server.inject({ url: MESSAGES_PATH, query: { after: nextCursor } });
     const details = expectError(response, 410, /removed/, 'cursor_expired') as { oldestCursor: string };
     expect(blocksOf(await get({ after: details.oldestCursor }))).toEqual([[11, 0, 'pending']]);
+  });
+
+  test('says that a cursor of the version before has expired, with the oldest one', async () => {
+    store.append(CHAIN, blocks(10, 10, [emitted(10, 0)]));
+    const bytes = Buffer.from((await get()).nextCursor, 'base64url');
+    bytes[0] = 1;
+    const response = await server.inject({ url: MESSAGES_PATH, query: { after: bytes.toString('base64url') } });
+    const details = expectError(response, 410, /earlier version/, 'cursor_expired') as { oldestCursor: string };
+    expect(blocksOf(await get({ after: details.oldestCursor }))).toEqual([[10, 0, 'pending']]);
+  });
+
+  test('ends a page after 1 MiB of messages', async () => {
+    const large = Array.from({ length: 60 }, (_, index) =>
+      emitted(10, index, { message: createUnsignedMessage(1, CHAIN, new Uint8Array(20_000).fill(index)) }),
+    );
+    store.append(CHAIN, blocks(10, 10, large));
+    const first = await get({ limit: '60' });
+    // A message has 42 bytes besides its payload.
+    expect([first.messages.length, first.hasMore]).toEqual([Math.ceil(2 ** 20 / 20_042), true]);
+    const second = await get({ limit: '60', after: first.nextCursor });
+    expect([first.messages.length + second.messages.length, second.hasMore]).toEqual([60, false]);
   });
 
   test('costs a unit, and one for each hundred messages', async () => {

@@ -131,16 +131,34 @@ describe('a stream of messages', () => {
     sign(store, other, emitted(11, 0));
     const { until } = await open();
     const first = await until(isWatermark);
-    expect(messagesOf(first)).toEqual(['10.5 signed']);
-    expect(first.at(-1)?.data.chains.map(({ blockchainId }) => blockchainId)).toEqual([OTHER_CHAIN]);
+    expect(messagesOf(first)).toEqual(['10.5 signed', '11.0 signed']);
+    expect(first.at(-1)?.data.chains).toMatchObject([
+      { blockchainId: CHAIN, watermark: { blockNumber: 11 }, signedThrough: 9 },
+      { blockchainId: OTHER_CHAIN, watermark: { blockNumber: 10 }, signedThrough: 10 },
+    ]);
     await clock.advance(10_000);
-    const later = await until(({ data }) => data.blockNumber === 11);
-    expect(messagesOf(later)).toEqual(['10.0 pending', '11.0 signed']);
+    const later = await until(({ data }) => data.blockNumber === 10);
+    expect(messagesOf(later)).toEqual(['10.0 pending']);
     sign(store, held);
     await clock.advance(GATHERED_MS);
     const [again] = await until(({ event }) => event === 'message');
     expect(again && messagesOf([again])).toEqual(['10.0 signed']);
     expect(again?.id).not.toBe(later.at(-1)?.id);
+  });
+
+  test('shows the second failure of a message after it, and not the first', async () => {
+    const { store, clock, open } = await start();
+    store.append(CHAIN, blocks(10, 10, [emitted(10, 0)]));
+    const failure = { code: 'insufficient_weight', reason: 'too few signed', attempts: 1, failedMs: 5 };
+    store.setFailed(emitted(10, 0), failure, 20_000);
+    const first = await (await open()).until(({ event }) => event === 'message');
+    store.setFailed(emitted(10, 0), { ...failure, code: 'not_connected', attempts: 2, failedMs: 6 }, 30_000);
+    await clock.advance(GATHERED_MS);
+    const second = await (await open()).until(({ event }) => event === 'message');
+    expect([first, second].map(([message]) => message?.data.failure)).toMatchObject([
+      { code: 'insufficient_weight', attempts: 1 },
+      { code: 'not_connected', attempts: 2 },
+    ]);
   });
 
   test('of quiet chains sends watermarks with a cursor', async () => {

@@ -1,0 +1,87 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { BlockchainID } from '../warp/ids.ts';
+import type { ChangeQuery, FeedMessage, MessageQuery, MessageSelection } from './feed-message.ts';
+import { MESSAGE_COLUMNS, positionOf, type Row } from './message-schema.ts';
+
+/**
+ * Reads messages by position and by change, with any combination of filters.
+ *
+ * @param readable returns nothing for a damaged row
+ */
+export function createMessageSelector(database: DatabaseSync, readable: (row: Row) => readonly FeedMessage[]) {
+  /** One for each combination of filters. */
+  const statements = new Map<string, StatementSync>();
+
+  function statementFor(from: string, conditions: string, order: string): StatementSync {
+    const text = `SELECT ${MESSAGE_COLUMNS} FROM ${from} WHERE ${conditions} ORDER BY ${order} LIMIT ?`;
+    let statement = statements.get(text);
+    if (statement === undefined) {
+      statement = database.prepare(text);
+      statements.set(text, statement);
+    }
+    return statement;
+  }
+
+  /** Reads `limit` messages of each chain, so that any of them may be the oldest. */
+  function page(query: MessageQuery): readonly FeedMessage[] {
+    const { after, limit } = query;
+    const [filters, values] = filtersOf(query);
+    const conditions = `chain_id = ? AND (block_number, log_index) > (?, ?)${filters}`;
+    const statement = statementFor('messages', conditions, 'block_number, log_index');
+    const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
+      statement.all(chainID, blockNumber, logIndex, ...values, limit),
+    );
+    const merged = mergeByTime(rows, limit);
+    const messages = merged.flatMap(readable);
+    if (messages.length === merged.length || merged.length < limit) return messages;
+    // A shorter page would mean that there are no more messages.
+    const next = new Map([...after, ...merged.map((row) => [positionOf(row).chainID, positionOf(row)] as const)]);
+    return [...messages, ...page({ ...query, after: next, limit: limit - messages.length })];
+  }
+
+  function changes(query: ChangeQuery): readonly FeedMessage[] {
+    const { chainID, after, through, limit } = query;
+    const [filters, values] = filtersOf(query, chainID);
+    // Another index could make it look at all messages of a sender.
+    const from = 'messages INDEXED BY messages_by_change';
+    const rows = statementFor(from, `change > ? AND change <= ?${filters}`, 'change').all(
+      after,
+      through,
+      ...values,
+      limit,
+    );
+    const messages = rows.flatMap(readable);
+    if (messages.length === rows.length || rows.length < limit) return messages;
+    const next = Number(rows.at(-1)?.['change']);
+    return [...messages, ...changes({ ...query, after: next, limit: limit - messages.length })];
+  }
+
+  return { page, changes };
+}
+
+function filtersOf(selection: MessageSelection, chainID?: BlockchainID): [string, SQLInputValue[]] {
+  const { sender, destinationChainID, status } = selection;
+  const filters: [string, SQLInputValue | undefined][] = [
+    ['chain_id', chainID],
+    ['sender', sender],
+    ['destination_id', destinationChainID],
+    ['status', status],
+  ];
+  const given = filters.filter((filter): filter is [string, SQLInputValue] => filter[1] !== undefined);
+  return [given.map(([column]) => ` AND ${column} = ?`).join(''), given.map(([, value]) => value)];
+}
+
+/** Merges lists without changing the order of any, even if its times decrease. */
+function mergeByTime(lists: readonly Row[][], limit: number): Row[] {
+  const merged: Row[] = [];
+  const next = lists.map(() => 0);
+  const timeOf = (list: number): number => Number(lists[list]?.[next[list] ?? 0]?.['block_time_ms'] ?? Infinity);
+  while (merged.length < limit) {
+    const first = lists.reduce((best, _, list) => (timeOf(list) < timeOf(best) ? list : best), 0);
+    const row = lists[first]?.[next[first] ?? 0];
+    if (row === undefined) break;
+    merged.push(row);
+    next[first] = (next[first] ?? 0) + 1;
+  }
+  return merged;
+}
