@@ -15,6 +15,11 @@ import { type MessageStore, PRUNE_LIMIT } from './message-store.ts';
 export interface Feed {
   /** Stored messages; undefined while the network watches no chain and has no messages of earlier ones. */
   readonly messages: MessageReader | undefined;
+  /**
+   * Whether chains of the configuration are not in the store yet: a reader would miss them. It ends after {@link MAX_START_MS}, because one RPC that
+   * is down must not keep readers from other chains.
+   */
+  readonly isStarting: boolean;
   /** The watched chains, without those whose IDs are not known yet. */
   chains(): readonly WatchedChain[];
   /**
@@ -60,6 +65,7 @@ export interface FeedService extends Feed, AsyncDisposable {
   update(settings: FeedSettings): void;
 }
 
+export const MAX_START_MS = 15_000;
 const PRUNE_INTERVAL_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
@@ -80,6 +86,8 @@ export function openFeed(options: FeedOptions): FeedService {
   const ending = new Set<Promise<void>>();
   let running: Running | undefined;
   let isReplaying = false;
+  let isStarting = true;
+  const startedMs = clock.monotonicMs();
 
   function start(): Running {
     const store = options.openStore();
@@ -201,8 +209,18 @@ export function openFeed(options: FeedOptions): FeedService {
     }
   }
 
+  function knowsChains(): boolean {
+    return [...watchers.values()].every(
+      ({ chainID }) => chainID !== undefined && running?.store.checkpoint(chainID) !== undefined,
+    );
+  }
+
   update(settings);
   return {
+    get isStarting() {
+      isStarting &&= clock.monotonicMs() - startedMs < MAX_START_MS && !knowsChains();
+      return isStarting;
+    },
     get messages() {
       return running?.store;
     },

@@ -715,6 +715,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a silent web socket is kept': ['socket?.restart();', ''],
   }),
   ...bugsOf('src/feed/feed.ts', FEED, {
+    'readers are served before the chains of the configuration are known': ['!knowsChains()', 'false'],
+    'one chain that cannot be read keeps readers from all': ['clock.monotonicMs() - startedMs < MAX_START_MS && ', ''],
     'two readers read one chain': ['if (owner !== key) return', 'if (owner === id) return'],
     'a removed chain is read on': ['const ended = watcher.stop()', 'const ended = Promise.resolve()'],
   }),

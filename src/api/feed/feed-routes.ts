@@ -25,6 +25,7 @@ import { StreamLimit } from './stream-limit.ts';
 
 const PATH = '/v1/signatureAggregator/:network/messages';
 const tags = ['Feed'];
+const START_RETRY_MS = 1_000;
 
 export interface FeedRoutesOptions {
   readonly networks: readonly Network[];
@@ -60,7 +61,7 @@ function registerMessages(server: Server, { networks, paths, clock, metrics }: F
         querystring: FeedParameters,
         response: {
           200: MessagePage,
-          ...feedErrorResponses(400, 404, 410, 500),
+          ...feedErrorResponses(400, 404, 410, 500, 503),
         },
       },
       onRequest: paths.onRequest,
@@ -183,7 +184,11 @@ const DESCRIPTION = `A network that watches chains (\`networks.NAME.feed.chains\
 **Streams.** \`Accept: text/event-stream\` gets stored messages after the cursor, then each new one as soon as it is signed or has failed, so that one that is signed late comes late. A message that is still neither 10 s after its block was executed is sent as \`pending\`, and again later. The \`id\` of an event is the cursor after it: send it as \`Last-Event-ID\`, which replaces \`after\`, to go on after a disconnect. At the same replica no message is sent twice in the same status.`;
 
 /** @throws {HttpError} */
-function messagesOf({ name, feed: { messages } }: Network): MessageReader {
+function messagesOf({ name, feed: { messages, isStarting } }: Network): MessageReader {
+  if (messages !== undefined && isStarting) {
+    const text = `the feed of network ${name} does not know all of its chains yet`;
+    throw new HttpError('network_unavailable', text, { retryAfterMs: START_RETRY_MS });
+  }
   if (messages !== undefined) return messages;
   throw new HttpError(
     'feed_not_configured',

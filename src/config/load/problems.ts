@@ -3,7 +3,7 @@ import { isObject } from '../../lib/encoding/is-object.ts';
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { MAX_PROBLEMS } from '../schema/config-error.ts';
 import { SETTINGS } from '../schema/schema.ts';
-import { type Path, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
+import { networksOf, type Path, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
 import type { FailedCheck } from './validate.ts';
 
 export interface ProblemsOptions {
@@ -151,6 +151,21 @@ export function findUnusedLimits(given: unknown, settings: unknown): string[] {
     if (partAt(key, ['unitsPerMinute']) === undefined) return [];
     return [`${pathText(path)}: has no effect, because access.unitsPerMinute is 0, which disables all limits`];
   });
+}
+
+/** Returns a line if a restart loses messages of watched chains. @param settings with defaults */
+export function findUnkeptFeeds(settings: unknown): string[] {
+  if (partAt(settings, ['store', 'path']) !== undefined) return [];
+  const watching = Object.entries(networksOf(settings)).filter(([, network]) => {
+    const chains = partAt(network, ['feed', 'chains']);
+    return Array.isArray(chains) && chains.length > 0;
+  });
+  if (watching.length === 0) return [];
+  const names = watching.map(([name]) => name).join(' and ');
+  return [
+    `store.path: is not set, so a restart loses the stored messages of ${names} and those of blocks meanwhile, and cursors expire; a chain with ` +
+      'fromBlock is read again from there',
+  ];
 }
 
 function describeUnknown({ properties, names }: SettingSchema, key: string): string {

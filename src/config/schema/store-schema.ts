@@ -15,8 +15,8 @@ export const StoreSchema = section(
     path: optional(
       text({
         description:
-          'A folder, created if missing, for the index of L1 validations. With it the index covers all P-Chain blocks since L1s exist, ' +
-          'and continues after a restart. Without it the newest 10,000 blocks are read at each start. At most 50 blocks a second are ' +
+          'A folder, created if missing, for the messages of watched chains and the index of L1 validations. Without it a restart loses these ' +
+          'messages. With it the index covers all P-Chain blocks since L1s exist, and continues after a restart. Without it the newest 10,000 blocks are read at each start. At most 50 blocks a second are ' +
           'read from a public API of a public network.',
         examples: ['/var/lib/aggregator'],
       }),

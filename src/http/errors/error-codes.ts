@@ -162,14 +162,15 @@ const ENTRIES = {
     action: 'Check blockchainId; tell the operator if it persists, who can set networks.NAME.chainRpc',
   },
   overloaded: {
-    ...raised(503, 'may_pass', 'aggregator', 'body'),
+    ...raised(503, 'may_pass', 'aggregator', 'body', 'feed'),
     meaning:
       'The service sheds load: the limit of running requests, the share of a client or subnet, or the limit of buffered bytes is reached; or too many requests of the client named what does not exist',
     action: 'Ask again after Retry-After',
   },
   network_unavailable: {
-    ...raised(503, 'may_pass', 'aggregator'),
-    meaning: 'The network is configured but not usable now: it is starting, or its API belongs to another network',
+    ...raised(503, 'may_pass', 'aggregator', 'feed'),
+    meaning:
+      'The network is configured but not usable now: it or its feed is starting, or its API belongs to another network',
     action: 'Ask again after Retry-After; /health/ready says why',
   },
   upstream_not_configured: {

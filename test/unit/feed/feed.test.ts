@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChainSettings } from '../../../src/feed/chain-watcher.ts';
-import { type FeedService, openFeed } from '../../../src/feed/feed.ts';
+import { type FeedService, MAX_START_MS, openFeed } from '../../../src/feed/feed.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
 import { openMessageStore } from '../../../src/feed/message-store.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -71,6 +71,20 @@ test('without chains there is no store, no timer and no metric', async () => {
     messages: undefined,
   });
   expect(await registry.metrics()).not.toContain('feed');
+});
+
+test('it is starting until each chain is in the store, or for a bounded time', async () => {
+  start(ON);
+  expect(feed.isStarting).toBe(true);
+  await emit(1);
+  expect(feed.isStarting).toBe(false);
+  await feed[Symbol.asyncDispose]();
+  start(ON);
+  chain.fault = 'down';
+  await clock.advance(MAX_START_MS - 1);
+  expect(feed.isStarting).toBe(true);
+  await clock.advance(1);
+  expect(feed.isStarting).toBe(false);
 });
 
 test('messages of watched chains are stored and signed', async () => {

@@ -213,6 +213,15 @@ describe('GET messages', () => {
   });
 });
 
+test('messages are not read before the feed knows its chains', async () => {
+  const own = await serverWith({ isStarting: true });
+  for (const path of ['', `/${emitted(1, 1).message.id}`]) {
+    const response = await own.inject({ url: `${MESSAGES_PATH}${path}` });
+    expectError(response, 503, /does not know all of its chains yet/, 'network_unavailable');
+    expect(response.headers['retry-after']).toBe('1');
+  }
+});
+
 describe('GET messages/{messageId}', () => {
   test('finds a message by its ID in cb58 or hex', async () => {
     const message = emitted(10, 3);

@@ -351,6 +351,17 @@ describe('problems', () => {
     expect(warningsOf({ unitsPerMinute: 0, apiKeys: [key] })).toEqual([]);
   });
 
+  test('what a restart loses of a feed without store.path is a warning', () => {
+    const warningsOf = (more: object) =>
+      parseConfig({ networks: { fuji: { ...FUJI, feed: { chains: [{ blockchainId: 'C' }] } } }, ...more }, {}, {})
+        .warnings;
+    expect(warningsOf({})).toEqual([
+      expect.stringMatching(/^store\.path: is not set, so a restart loses the stored messages of fuji/),
+    ]);
+    expect(warningsOf({ store: { path: '/var/lib/aggregator' } })).toEqual([]);
+    expect(parseConfig({ networks: { fuji: FUJI } }, {}, {}).warnings).toEqual([]);
+  });
+
   test('two names for one network are named, however its API is written', () => {
     const twin = (endpoint: object) => problemsOf({ networks: { fuji: FUJI, own: { pChainApi: [A, endpoint] } } });
     for (const baseUrl of ['https://api.example', 'https://API.example:443/']) {
