@@ -8,7 +8,7 @@ import { type Config, toConfig } from '../settings.ts';
 import { addDerivedDefaults } from './derived-defaults.ts';
 import { expandTexts } from './expand-texts.ts';
 import { type CommandLineSettings, FILE_VARIABLE, overlay, readEnvironment, withCommandLine } from './overlays.ts';
-import { findSuspicious, findUnkeptFeeds, findUnusedLimits, Problems } from './problems.ts';
+import { findOpenProxies, findSuspicious, findUnkeptFeeds, findUnusedLimits, Problems } from './problems.ts';
 import { findProxyProblem } from './proxy-variables.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
@@ -96,6 +96,7 @@ export function parseConfig(
       ...findSuspicious(settingsOf(SETTINGS, Object.keys(networksOf(settings))), settings),
       ...findUnusedLimits(given, settings),
       ...findUnkeptFeeds(settings),
+      ...findOpenProxies(settings),
     ],
     sourceOf: (path) => sourceOf(path) ?? (partAt(json, path) === undefined ? 'default' : file),
   };

@@ -168,6 +168,18 @@ export function findUnkeptFeeds(settings: unknown): string[] {
   ];
 }
 
+/** Returns a line for each trusted proxy that is every address. */
+export function findOpenProxies(settings: unknown): string[] {
+  const blocks = partAt(settings, ['server', 'trustedProxies']);
+  return (Array.isArray(blocks) ? blocks : []).flatMap((block: unknown, index) => {
+    if (typeof block !== 'string' || !block.endsWith('/0')) return [];
+    const path = pathText(['server', 'trustedProxies', index]);
+    return [
+      `${path}: ${block} is every address: each client then chooses its own by X-Forwarded-For, and with it its limits; name the proxies alone`,
+    ];
+  });
+}
+
 function describeUnknown({ properties, names }: SettingSchema, key: string): string {
   if (properties === undefined) return `the name must be ${names ?? 'another'}`;
   const known = Object.keys(properties);

@@ -362,6 +362,17 @@ describe('problems', () => {
     expect(parseConfig({ networks: { fuji: FUJI } }, {}, {}).warnings).toEqual([]);
   });
 
+  test('a proxy that is every address is a warning', () => {
+    const warningsOf = (trustedProxies: readonly string[]) =>
+      parseConfig(fileWith({ server: { trustedProxies } }), {}, {}).warnings;
+    for (const block of ['0.0.0.0/0', '::/0']) {
+      expect(warningsOf(['10.0.0.0/8', block])).toEqual([
+        `server.trustedProxies[1]: ${block} is every address: each client then chooses its own by X-Forwarded-For, and with it its limits; name the proxies alone`,
+      ]);
+    }
+    expect(warningsOf(['10.0.0.0/8', '::1'])).toEqual([]);
+  });
+
   test('two names for one network are named, however its API is written', () => {
     const twin = (endpoint: object) => problemsOf({ networks: { fuji: FUJI, own: { pChainApi: [A, endpoint] } } });
     for (const baseUrl of ['https://api.example', 'https://API.example:443/']) {
