@@ -18,6 +18,10 @@ export function registerStartPage(
   sendPage?: SendPage,
 ): void {
   const json = createDocumentBytes(JSON.stringify({ name: NAME, version, networks, links: LINKS }), JSON_TYPE);
+  // The default check of HAProxy and others.
+  server.options('/', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) =>
+    reply.status(204).header('allow', 'GET, HEAD, OPTIONS').send(),
+  );
   server.get('/', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (request, reply) => {
     const vary = reply.getHeader('vary'); // by origin, if origins are listed
     reply.header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`);

@@ -99,3 +99,17 @@ test('each network has its own path under all of its names', async () => {
   expect([fuji, weak, local].map((response) => response?.statusCode)).toEqual([200, 200, 503]);
   expectError(none!, 404, /served: fuji, also-fuji, local, also-local, weak, also-weak$/, 'unknown_network');
 });
+
+test('OPTIONS / is answered, as the check of a load balancer is by default', async () => {
+  const server = await serverOf(DOWN);
+  const response = await server.inject({ method: 'OPTIONS', url: '/' });
+  expect({ status: response.statusCode, allow: response.headers.allow, body: response.body }).toEqual({
+    status: 204,
+    allow: 'GET, HEAD, OPTIONS',
+    body: '',
+  });
+  const preflight = { origin: 'https://bridge.example', 'access-control-request-method': 'POST' };
+  const open = await createTestServer({ corsOrigins: ['*'] });
+  const answer = await open.inject({ method: 'OPTIONS', url: '/', headers: preflight });
+  expect(answer.headers['access-control-allow-methods']).toBe('GET, HEAD, POST');
+});
