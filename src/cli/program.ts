@@ -233,7 +233,9 @@ ${examples(['warp-signature-aggregator doctor --config config/fuji.json', 'warp-
   );
   program
     .command('health')
-    .description('Exit with 0 if the service on this machine answers, else with 1')
+    .description(
+      'Exit with 0 if the service on this machine answers, else with 1 after a failure, 2 for wrong arguments, 3 without an answer',
+    )
     .usage('[--url <url>] [--of-process <n>] [options of the service]')
     .option('--url <url>', 'a service elsewhere, in place of the options')
     .argument('[options...]', 'the options of the service; --of-process <n> takes those of a process')

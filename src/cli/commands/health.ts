@@ -4,6 +4,7 @@ import { maskedUrl } from '../../config/schema/mask.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { describeTransportError } from '../../lib/net/transport-error.ts';
+import { EXIT, type ExitCode } from '../io/exit-codes.ts';
 import { parseAddress } from '../io/input.ts';
 import { localUrl } from '../io/local-url.ts';
 import { goArguments, parseServiceArguments } from '../io/service-options.ts';
@@ -14,19 +15,25 @@ import { goApiPort } from './go-aggregator.ts';
 const ANSWER_TIMEOUT_MS = 2_000;
 
 /**
- * Health check of a container: returns 0 if the service on this machine answers, else 1. It finds the port in the configuration of the
- * service; `--of-process 1` takes the arguments of the container's first process.
+ * Health check of a container: returns 0 if the service on this machine answers, 1 if it answers with a failure, 2 if its arguments or
+ * configuration are wrong, and 3 if it does not answer. It finds the port in the configuration of the service; `--of-process 1` takes the
+ * arguments of the container's first process.
  *
  * @param options `url` names another service
  */
-export async function checkHealth(args: readonly string[], { url }: { readonly url?: string } = {}): Promise<number> {
+export async function checkHealth(args: readonly string[], { url }: { readonly url?: string } = {}): Promise<ExitCode> {
   const problem = await findProblem(args, url);
-  if (problem === undefined) return 0;
-  process.stderr.write(`${problem}\n`);
-  return 1;
+  if (problem === undefined) return EXIT.done;
+  process.stderr.write(`${problem.text}\n`);
+  return problem.exitCode;
 }
 
-async function findProblem(args: readonly string[], service: string | undefined): Promise<string | undefined> {
+interface HealthProblem {
+  readonly exitCode: ExitCode;
+  readonly text: string;
+}
+
+async function findProblem(args: readonly string[], service: string | undefined): Promise<HealthProblem | undefined> {
   let url: string;
   try {
     url =
@@ -34,13 +41,14 @@ async function findProblem(args: readonly string[], service: string | undefined)
         ? liveUrl(argumentsFor(args, readCommandLine))
         : `${parseAddress(service, '--url', 'the address of a service').href.replace(/\/+$/, '')}/health/live`;
   } catch (error) {
-    return messageOf(error);
+    return { exitCode: EXIT.usage, text: messageOf(error) };
   }
   try {
     const status = await statusOf(url);
-    return status === 200 ? undefined : `${maskedUrl(url)} answers ${status}`;
+    return status === 200 ? undefined : { exitCode: EXIT.no, text: `${maskedUrl(url)} answers ${status}` };
   } catch (error) {
-    return `${maskedUrl(url)} does not answer: ${describeTransportError(error)}`;
+    const text = `${maskedUrl(url)} does not answer: ${describeTransportError(error)}`;
+    return { exitCode: EXIT.later, text };
   }
 }
 

@@ -85,9 +85,9 @@ describe('npm start --', () => {
     });
   });
 
-  test('health exits with 1 and the reason if no service answers', async () => {
+  test('health exits with 3 and the reason if no service answers', async () => {
     const err = expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/health\/live does not answer: .*ECONNREFUSED.*\n$/);
-    expect(await runHere('health', '--port', '1')).toEqual({ code: 1, out: '', err });
+    expect(await runHere('health', '--port', '1')).toEqual({ code: 3, out: '', err });
   });
 
   test.each([

@@ -58,7 +58,7 @@ test('options come from the arguments or from the process of the service', () =>
   expect(of('/pause')).toEqual(['--port', '9']);
 });
 
-test('the result is 0 if the service answers, else 1', async () => {
+test('the result is 0 if the service answers, 1 if it does with a failure, 2 for wrong arguments, 3 without an answer', async () => {
   let status = 200;
   const server = createServer((_request, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -71,8 +71,8 @@ test('the result is 0 if the service answers, else 1', async () => {
   server.closeAllConnections();
   server.close();
   await once(server, 'close');
-  expect(await checkHealth(args)).toBe(1);
-  expect(await checkHealth([], { url })).toBe(1);
-  expect(await checkHealth([], { url: 'localhost' })).toBe(1);
-  expect(await checkHealth(['--port', 'x'])).toBe(1);
+  expect(await checkHealth(args)).toBe(3);
+  expect(await checkHealth([], { url })).toBe(3);
+  expect(await checkHealth([], { url: 'localhost' })).toBe(2);
+  expect(await checkHealth(['--port', 'x'])).toBe(2);
 });
