@@ -5,7 +5,7 @@ import { ApiError } from '../pchain/rpc/api-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlockchainID } from '../warp/ids.ts';
-import { type ChainSettings, type ChainWatcher, type WatcherOptions, watchChain } from './chain-watcher.ts';
+import { type ChainSettings, type ChainWatcher, type WatcherOptions, watchChain } from './chains/chain-watcher.ts';
 import type { MessageReader, WatchedChain } from './feed-message.ts';
 import { createFeedMetrics, type FeedMetrics } from './feed-metrics.ts';
 import { startMessageSigner } from './message-signer.ts';

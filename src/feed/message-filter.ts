@@ -11,7 +11,10 @@ export interface MessageFilter {
   readonly destinationChainIDs: ReadonlySet<BlockchainID> | undefined;
 }
 
-export function isWanted({ senders, destinationChainIDs }: MessageFilter, message: EmittedMessage): boolean {
+export function isWanted(
+  { senders, destinationChainIDs }: MessageFilter,
+  message: Pick<EmittedMessage, 'sender' | 'destinationChainID'>,
+): boolean {
   const { sender, destinationChainID } = message;
   if (senders?.has(sender) === false) return false;
   return (
@@ -20,9 +23,6 @@ export function isWanted({ senders, destinationChainIDs }: MessageFilter, messag
   );
 }
 
-export function toEmitted(
-  logged: LoggedMessage,
-  place: Pick<EmittedMessage, 'chainID' | 'blockTimeMs' | 'executedMs'>,
-): EmittedMessage {
-  return { ...logged, ...place, destinationChainID: teleporterDestination(logged.message) };
+export function withDestination(logged: LoggedMessage): LoggedMessage & Pick<EmittedMessage, 'destinationChainID'> {
+  return { ...logged, destinationChainID: teleporterDestination(logged.message) };
 }

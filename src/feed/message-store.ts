@@ -11,6 +11,7 @@ import {
   comparePositions,
   type EmittedMessage,
   endOfBlock,
+  LAST_LOG_INDEX,
   type FeedMessage,
   type MessageFailure,
   type MessageOutcome,
@@ -57,6 +58,8 @@ export interface MessageStore extends MessageReader, Disposable {
   checkpoint(chainID: BlockchainID): Checkpoint | undefined;
   /** Adds a chain that is read from the block after the checkpoint. */
   addChain(chainID: BlockchainID, checkpoint: Checkpoint): void;
+  /** Moves the position of a chain forward, or back. Blocks before a later position count as not read. */
+  moveChain(chainID: BlockchainID, checkpoint: Checkpoint): void;
   /** Stores the messages of the next blocks together with the checkpoint. Fails if blocks before them were not read. */
   append(chainID: BlockchainID, batch: BlockBatch): void;
   /** Stores messages of blocks that are read again; returns how many were new. The checkpoint stays. */
@@ -267,6 +270,16 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
       const { blockNumber, logIndex } = endOfBlock(checkpoint.blockNumber);
       const values = [checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, blockNumber, logIndex];
       write(() => statements.addChain.run(chainID, ...values, checkpoint.blockNumber, 0));
+      changed();
+    },
+    moveChain(chainID, checkpoint) {
+      write(() => {
+        const chain = requireChain(chainID);
+        const { blockNumber: number, blockHash, blockTimeMs } = checkpoint;
+        const isForward = number > checkpointOf(chain).blockNumber;
+        statements.setCheckpoint.run(number, blockHash, blockTimeMs, number, chainID);
+        if (isForward) statements.setStoredAfter.run(number, LAST_LOG_INDEX, chainID);
+      });
       changed();
     },
     append(chainID, { firstBlock, checkpoint, messages }) {

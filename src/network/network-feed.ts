@@ -1,6 +1,6 @@
 import type { NetworkConfig } from '../config/settings.ts';
-import { createBlockSource } from '../feed/block-source.ts';
-import { createChainIdentifier } from '../feed/chain-identity.ts';
+import { createBlockSource } from '../feed/chains/block-source.ts';
+import { createChainIdentifier } from '../feed/chains/chain-identity.ts';
 import { type FeedOptions, type FeedService, openFeed } from '../feed/feed.ts';
 import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';
 import { once } from '../lib/concurrency/once.ts';
@@ -12,7 +12,7 @@ import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { SubnetID } from '../warp/ids.ts';
 
 export interface NetworkFeedOptions
-  extends Pick<FeedOptions, 'aggregator' | 'clock' | 'random' | 'logger' | 'metrics' | 'timeoutMs'> {
+  extends Pick<FeedOptions, 'aggregator' | 'clock' | 'random' | 'logger' | 'metrics'> {
   readonly network: Pick<NetworkConfig, 'name' | 'feed' | 'trackedSubnetIDs'>;
   readonly networkID: number;
   readonly storePath: string | undefined;
@@ -61,7 +61,7 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
       maxBytes: directory === undefined ? MAX_MEMORY_BYTES : MAX_FILE_BYTES,
       identify: createChainIdentifier({ ...options, trackSubnet }),
       openSocket: openWebSocket,
-      openSource: (chain, chainID) => createBlockSource(evm(), chain, chainID),
+      openSources: (chain, chainID) => [createBlockSource(evm(), chain, chainID)],
     }),
   );
   return {

@@ -253,7 +253,6 @@ function openNetworkParts(
     aggregator,
     directory,
     api: api.lookups,
-    timeoutMs: 2 * apiTimeoutMs,
     openEvmApi: (owner) => openEvmApi(owner, network, api),
     trackSubnets(subnetIDs) {
       policy.track(subnetIDs);

@@ -10,6 +10,7 @@ export interface GatewayCall {
   /** For example `/ext/bc/P`. */
   readonly path: string;
   readonly method: string;
+  /** By name, or by position: `0`, `1`. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly id: unknown;
   readonly headers: IncomingHttpHeaders;
@@ -46,7 +47,7 @@ export async function startGateway(apiUrl: string, fault?: GatewayFault): Promis
     const { url: path = '', headers } = request;
     callCount += 1;
     const { id, method, params } = readObject(parseExactJson(body, 'call'), 'call');
-    const named = Array.isArray(params) ? {} : readObject(params, 'params');
+    const named = Array.isArray(params) ? Object.fromEntries(params.entries()) : readObject(params, 'params');
     const forward = async (): Promise<GatewayReply> => {
       const forwarded = await fetch(`${apiUrl}${path}`, { method: 'POST', headers: JSON_TYPE, body });
       return { status: forwarded.status, body: await forwarded.text() };

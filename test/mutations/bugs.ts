@@ -659,23 +659,39 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "'x-methods': Object.fromEntries(described.map(([name, each]) => [name, { ...each, result: Type.Object({}) }])),",
     ],
   }),
-  ...bugsOf('src/feed/chain-reader.ts', FEED, {
+  ...bugsOf('src/feed/chains/chain-reader.ts', FEED, {
     'a block without messages is skipped together with the next one': [
-      'const number = checkpoint.blockNumber + 1;',
-      'const number = checkpoint.blockNumber + (checkpoint.blockNumber % 7 === 3 ? 2 : 1);',
+      'const first = position.blockNumber + 1;\n    let parent',
+      'const first = position.blockNumber + (position.blockNumber % 7 === 3 ? 2 : 1);\n    let parent',
     ],
-    'a block with another parent is read': ['block.parentHash !== checkpoint.blockHash', 'false'],
+    'a block with another parent is read': ['read.last.parentHash !== parent.blockHash', 'false'],
+    'long gaps are read block by block': ['gap > NEWEST_BLOCKS && ', 'gap > 1_000 * NEWEST_BLOCKS && '],
+  }),
+  ...bugsOf('src/feed/chains/chain-checks.ts', FEED, {
     "another chain's RPC is read": ['found !== chainID', 'false'],
-    'a chain that contradicts its checkpoint is read': [
-      'if (block.hash !== checkpoint.blockHash) throw',
-      'if (false) throw',
-    ],
+    'a chain that contradicts its checkpoint is read': ['block.hash !== position.blockHash', 'false'],
+  }),
+  ...bugsOf('src/feed/chains/block-reading.ts', FEED, {
     'a block that is not executed counts as empty': [
-      'if (messages === undefined) return waitFor(`its node has not executed block ${number}`);\n    append(number, block, messages',
-      'append(number, block, messages ?? []',
+      'if (messages === undefined) throw new NotYet(`its node does not have the receipts of block ${number} yet`);\n  return { firstBlock: number, last: block, messages: messages.map',
+      'return { firstBlock: number, last: block, messages: (messages ?? []).map',
     ],
+  }),
+  ...bugsOf('src/feed/chains/reading-start.ts', FEED, {
     'the first block is not read': ['Math.max(0, first - 1)', 'Math.max(0, first)'],
-    'long gaps are read block by block': ['gap > RANGE_GAP && ', 'gap > 1_000 * RANGE_GAP && '],
+  }),
+  ...bugsOf('src/feed/chains/range-step.ts', ['test/integration/devnet/evm-faults.test.ts'], {
+    'a range that failed is asked for again': ['size = Math.floor(size / 2);', ''],
+    'a size that failed is tried after each success': [
+      'successesNeeded = Math.min(MAX_SUCCESSES, 2 * successesNeeded);',
+      '',
+    ],
+  }),
+  ...bugsOf('src/pchain/codec/evm-block.ts', ['test/integration/devnet/evm-faults.test.ts'], {
+    'receipts without their logs count as complete': [
+      'if (mayMissWarpLogs(receipt.logsBloom, receipt.logs))',
+      'if (false)',
+    ],
   }),
   ...bugsOf('src/feed/message-selector.ts', FEED, {
     'a cursor returns its message again': ['(block_number, log_index) > (?, ?)', '(block_number, log_index) >= (?, ?)'],
@@ -710,7 +726,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a file of the version before is not read': ['migrations: {', 'migrations: {}, earlier: {'],
     'changes are not reported': ['for (const listener of listeners) listener(change);', 'void change;'],
   }),
-  ...bugsOf('src/feed/chain-watcher.ts', FEED, {
+  ...bugsOf('src/feed/chains/chain-watcher.ts', FEED, {
     'a reported head does not wake the reader': ['isQuiet = false;\n      wakeUp.wake();', 'isQuiet = false;'],
     'a silent web socket is kept': ['socket?.restart();', ''],
   }),
@@ -723,7 +739,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/network/network-feed.ts', ['test/unit/network/network-feed.test.ts'], {
     'the subnet of a removed chain stays tracked': ['if (!chains.has(chain)) watched.delete(chain);', 'void chain;'],
   }),
-  ...bugsOf('src/feed/chain-identity.ts', ['test/unit/network/network-feed.test.ts'], {
+  ...bugsOf('src/feed/chains/chain-identity.ts', ['test/unit/network/network-feed.test.ts'], {
     'a chain that was removed meanwhile is tracked': ['signal.throwIfAborted();', ''],
   }),
   ...bugsOf('src/feed/message-signer.ts', FEED, {
@@ -907,7 +923,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'store.onChange(() => this.#stream.wake());',
     ],
   }),
-  ...bugsOf('src/feed/head-socket.ts', FEED, {
+  ...bugsOf('src/feed/chains/head-socket.ts', FEED, {
     'pauses between web sockets grow although each has worked': [
       'isSubscribed = true;\n      failures = 0;',
       'isSubscribed = true;',
@@ -1159,20 +1175,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       /uses of a limit/,
     ],
   }),
-  ...simulatedBugsOf('feed', 'src/feed/chain-reader.ts', {
+  ...simulatedBugsOf('feed', 'src/feed/chains/block-reading.ts', {
     'an empty block that is skipped': [
-      'const messages = await source.messagesOf(block, signal);',
-      'if (block.txHashes.length === 0) return await readBlock({ ...checkpoint, blockNumber: number, blockHash: block.hash }, signal);\n    const messages = await source.messagesOf(block, signal);',
+      '      yield read.value;',
+      '      if (read.value.last.txHashes.length > 0) yield read.value;',
       /is read up to block/,
     ],
     'a range whose last block is not read': [
-      'source.messagesIn(first, number,',
-      'source.messagesIn(first, number - 1,',
+      'const wanted = logs.filter(isWanted);',
+      'const wanted = logs.filter((logged) => logged.blockNumber < lastBlock && isWanted(logged));',
       /messages are stored, and the blocks/,
     ],
     'a block that is not executed and counts as empty': [
-      'if (messages === undefined) return waitFor(`its node has not executed block ${number}`);\n    append(number, block, messages',
-      'append(number, block, messages ?? []',
+      'if (messages === undefined) throw new NotYet(`its node does not have the receipts of block ${number} yet`);\n  return { firstBlock: number, last: block, messages: messages.map',
+      'return { firstBlock: number, last: block, messages: (messages ?? []).map',
       /messages are stored, and the blocks/,
     ],
   }),
@@ -1198,7 +1214,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       /(nothing|pending|failed) was delivered/,
     ],
   }),
-  ...simulatedBugsOf('feed', 'src/feed/chain-watcher.ts', {
+  ...simulatedBugsOf('feed', 'src/feed/chains/chain-watcher.ts', {
     'a head that wakes no reader': [
       'isQuiet = false;\n      wakeUp.wake();',
       'isQuiet = false;',

@@ -204,6 +204,7 @@ class FeedWorld {
     const store: MessageStore = {
       ...this.#disk,
       addChain: written(this.#disk.addChain, undefined),
+      moveChain: written(this.#disk.moveChain, undefined),
       append: written((chainID, batch) => this.#append(chainID, batch), undefined),
       postpone: written(this.#disk.postpone, undefined),
       setSigned: written(this.#disk.setSigned, undefined),
@@ -235,7 +236,7 @@ class FeedWorld {
         if (chainOf(chain).fault === 'down') throw new ApiError('unavailable', 'connection refused');
         return chain as BlockchainID;
       },
-      openSource: (chain) => chainOf(chain).node(clock),
+      openSources: (chain) => [chainOf(chain).node(clock)],
       openSocket() {
         const socket = new SimulatedSocket(clock);
         sockets.push(socket);
@@ -245,7 +246,6 @@ class FeedWorld {
       random: this.#draws.fork(`process ${this.#time.nowMs}`).next,
       logger: pino({ level: 'silent' }),
       metrics: createMetrics(new Registry()),
-      timeoutMs: 10_000,
     });
     this.#process = { clock, feed, sockets, end };
     for (const each of this.#clients) each.connect(this.#disk);

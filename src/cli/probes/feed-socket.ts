@@ -1,5 +1,5 @@
 import { maskedBaseUrl } from '../../config/schema/mask.ts';
-import { openHeadSocket } from '../../feed/head-socket.ts';
+import { openHeadSocket } from '../../feed/chains/head-socket.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
 import { openWebSocket } from '../../lib/net/http-port.ts';

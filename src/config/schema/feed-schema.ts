@@ -76,7 +76,9 @@ const Chain = Type.Object(
     ),
     fromBlock: optional(
       integer(0, Number.MAX_SAFE_INTEGER, {
-        description: 'The first block to read, if the chain was never watched. Without it, the head at that time.',
+        description:
+          'The first block to read, if the chain was never watched, or was read up to an earlier block; blocks before it are left out. Without it, the head ' +
+          'when the chain is first watched.',
         examples: [50_000_000],
       }),
     ),

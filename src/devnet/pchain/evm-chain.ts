@@ -1,6 +1,7 @@
 import { hash as hashText } from 'node:crypto';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex, prefixedHex } from '../../lib/encoding/bytes.ts';
+import { logsBloomOf } from '../../pchain/codec/logs-bloom.ts';
 import { encodeLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
 import { type BlockchainID, idBytes } from '../../warp/ids.ts';
 import { encodeWarpPayload } from '../../warp/payload.ts';
@@ -253,6 +254,7 @@ function receiptOf(transaction: AcceptedTransaction): object {
     blockNumber: quantity(transaction.block.number),
     status: transaction.hasFailed ? '0x0' : '0x1',
     logs: logsOf(transaction),
+    logsBloom: logsBloomOf(logsOf(transaction)),
   };
 }
 

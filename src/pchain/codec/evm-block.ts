@@ -1,6 +1,7 @@
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import { parseWarpLog, readQuantity, type SentMessage } from './evm-receipt.ts';
+import { mayMissWarpLogs } from './logs-bloom.ts';
 import { type JsonObject, readArray, readHex, readObject, readString } from './json-fields.ts';
 
 /** The part of an EVM block that tells where it is and whether its receipts are complete. Hashes are `0x` and 64 digits in lower case. */
@@ -65,7 +66,8 @@ function readTimeMs({ timestamp, timestampMilliseconds }: JsonObject): number {
 }
 
 /**
- * Parses an untrusted result of `eth_getBlockReceipts`; undefined if the block is not executed yet, and so has no or too few receipts.
+ * Parses an untrusted result of `eth_getBlockReceipts`; undefined if the block is not executed yet, and so has no or too few receipts, or if
+ * receipts do not have all of their logs yet.
  *
  * @throws {ParseError} if receipts are those of another block
  */
@@ -83,6 +85,7 @@ export function parseBlockReceipts(
     if (readHash(receipt.blockHash, 'blockHash') !== block.hash || !missing.delete(txHash)) {
       throw new ParseError('receipts', 'are those of another block');
     }
+    if (mayMissWarpLogs(receipt.logsBloom, receipt.logs)) missing.add(txHash);
     const logged = parseWarpLogs(receipt.logs, chainID, range);
     if (logged.some((log) => log.txHash !== txHash)) {
       throw new ParseError('receipt', 'has a log of another transaction');

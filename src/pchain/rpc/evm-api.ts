@@ -52,12 +52,12 @@ export interface EvmApi {
   ): Promise<readonly LoggedMessage[] | undefined>;
   /**
    * Returns the Warp messages in the logs of blocks; undefined while the node has not executed them. Such blocks have no logs, without an
-   * error, so the node is first asked for the receipt of a transaction that is in the last block or a later one.
+   * error, so the node is first asked for the receipt of a transaction of the last block.
    */
   getLoggedMessages(
     chain: EvmChainID,
     blocks: BlockRange,
-    laterTx: string,
+    lastTx: string,
     chainID: BlockchainID,
     signal: AbortSignal,
   ): Promise<readonly LoggedMessage[] | undefined>;
@@ -137,7 +137,7 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
     getLoggedMessages: (
       chain: EvmChainID,
       blocks: BlockRange,
-      laterTx: string,
+      lastTx: string,
       chainID: BlockchainID,
       signal: AbortSignal,
     ): Promise<readonly LoggedMessage[] | undefined> => {
@@ -149,8 +149,8 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
       const receipt: JsonRpcRequest<boolean> = {
         path,
         method: 'eth_getTransactionReceipt',
-        params: [laterTx],
-        parseResult: (result) => parseEvmReceipt(result, laterTx, undefined) !== undefined,
+        params: [lastTx],
+        parseResult: (result) => parseEvmReceipt(result, lastTx, undefined) !== undefined,
         maxResponseBytes: RECEIPT_RESPONSE_BYTES,
       };
       const logs: JsonRpcRequest<readonly LoggedMessage[]> = {

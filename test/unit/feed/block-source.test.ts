@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createEvmMethods } from '../../../src/devnet/node/evm-methods.ts';
 import { EvmChain } from '../../../src/devnet/pchain/evm-chain.ts';
-import { createBlockSource } from '../../../src/feed/block-source.ts';
+import { createBlockCalls, createBlockSource } from '../../../src/feed/chains/block-source.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createEvmApi } from '../../../src/pchain/rpc/evm-api.ts';
 import type { AskedEndpoint, EndpointCall, JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
@@ -35,7 +35,7 @@ function open(refused = '') {
   }
   const client = { call, callAtEndpoints } as Partial<JsonRpcClient> as JsonRpcClient;
   const evm = createEvmApi({ cChain: client, others: client, configured: new Map() });
-  return { clock, chain, source: createBlockSource(evm, 'C', CHAIN) };
+  return { clock, chain, source: createBlockCalls(createBlockSource(evm, 'C', CHAIN), clock) };
 }
 
 function emit(chain: EvmChain, ...texts: readonly string[]): void {
@@ -61,11 +61,11 @@ describe('a block that is accepted and not executed', () => {
     await clock.advance(EXECUTION_LAG_MS);
     emit(chain, 'three');
     const [executed, accepted] = [await source.block(2, SIGNAL), await source.block(3, SIGNAL)];
-    const read = (last: number, laterTx = '') => source.messagesIn(1, last, laterTx, SIGNAL);
-    expect(await read(3, accepted?.txHashes[0])).toBeUndefined();
-    expect(await read(2, executed?.txHashes[0])).toMatchObject([{ blockNumber: 1 }, { blockNumber: 2 }]);
+    if (executed === undefined || accepted === undefined) throw new Error('no block');
+    expect(await source.logsIn(1, accepted, SIGNAL)).toBeUndefined();
+    expect(await source.logsIn(1, executed, SIGNAL)).toMatchObject([{ blockNumber: 1 }, { blockNumber: 2 }]);
     await clock.advance(EXECUTION_LAG_MS);
-    expect(await read(3, accepted?.txHashes[0])).toHaveLength(3);
+    expect(await source.logsIn(1, accepted, SIGNAL)).toHaveLength(3);
   });
 });
 

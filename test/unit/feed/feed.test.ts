@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ChainSettings } from '../../../src/feed/chain-watcher.ts';
+import type { ChainSettings } from '../../../src/feed/chains/chain-watcher.ts';
 import { type FeedService, MAX_START_MS, openFeed } from '../../../src/feed/feed.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
 import { openMessageStore } from '../../../src/feed/message-store.ts';
@@ -36,7 +36,7 @@ function start(...chains: ChainSettings[]): void {
     maxBytes: 1e6,
     aggregator: { aggregate: async () => SIGNED_RESULT },
     identify: async (id) => (id === 'C' ? CHAIN : id),
-    openSource: () => chain.node(),
+    openSources: () => [chain.node()],
     openSocket() {
       throw new Error('no chain has a web socket');
     },
@@ -44,7 +44,6 @@ function start(...chains: ChainSettings[]): void {
     random: () => 0.5,
     logger: createLogLines().logger,
     metrics: createMetrics(registry),
-    timeoutMs: 10_000,
   });
 }
 

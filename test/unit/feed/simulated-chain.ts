@@ -1,4 +1,4 @@
-import type { BlockSource } from '../../../src/feed/block-source.ts';
+import type { BlockSource } from '../../../src/feed/chains/block-source.ts';
 import { type Clock, sleep } from '../../../src/lib/concurrency/clock.ts';
 import type { EvmBlock, LoggedMessage } from '../../../src/pchain/codec/evm-block.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
@@ -32,7 +32,7 @@ export class SimulatedChain {
   readonly #blocks: EvmBlock[] = [];
   #executed = 0;
   #answers = 0;
-  /** Highest number of blocks that one call of `messagesIn` may have. */
+  /** Highest number of blocks that one call of `logsIn` may have. */
   maxRange = 2_000;
   /** Time of a call, half of it before the node answers. */
   latencyMs = 1;
@@ -83,8 +83,9 @@ export class SimulatedChain {
         }),
       headBlock: (signal) => answered(signal, () => this.#head()),
       block: (number, signal) => answered(signal, () => this.#block(number)),
-      messagesOf: (block, signal) => answered(signal, () => this.#messagesOf(block)),
-      messagesIn: (first, last, laterTx, signal) => answered(signal, () => this.#messagesIn(first, last, laterTx)),
+      receiptsOf: (block, signal) => answered(signal, () => this.#messagesOf(block)),
+      logsOf: (block, signal) => answered(signal, () => this.#messagesOf(block)),
+      logsIn: (first, last, signal) => answered(signal, () => this.#logsIn(first, last)),
     };
   }
 
@@ -99,13 +100,16 @@ export class SimulatedChain {
     return this.messages.filter(({ blockHash }) => blockHash === block.hash);
   }
 
-  #messagesIn(first: number, last: number, laterTx: string): readonly LoggedMessage[] | undefined {
+  #logsIn(first: number, { number: last, txHashes }: EvmBlock): readonly LoggedMessage[] | undefined {
     if (last - first >= this.maxRange) throw new ApiError('rejected', 'the range is too long');
-    const proof = this.#blocks.find(({ txHashes }) => txHashes.includes(laterTx));
     const executed = this.#lastExecuted();
-    if (proof === undefined || proof.number > executed) return undefined;
+    if (!this.#isKnown(txHashes[0]) || last > executed) return undefined;
     // Blocks that are not executed have no logs, without an error.
     return this.messages.filter(({ blockNumber }) => blockNumber >= first && blockNumber <= Math.min(last, executed));
+  }
+
+  #isKnown(txHash: string | undefined): boolean {
+    return this.#blocks.some(({ txHashes }) => txHash !== undefined && txHashes.includes(txHash));
   }
 
   #head(): number {

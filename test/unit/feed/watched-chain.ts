@@ -1,4 +1,4 @@
-import { watchChain } from '../../../src/feed/chain-watcher.ts';
+import { watchChain } from '../../../src/feed/chains/chain-watcher.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
 import { openMessageStore } from '../../../src/feed/message-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -25,12 +25,11 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
         if (failuresLeft >= 0) throw new RangeError('an answer that the code did not foresee');
         return CHAIN;
       },
-      openSource: () => chain.node(),
+      openSources: () => [chain.node()],
       store,
       clock,
       random: () => 0.5,
       logger: log.logger,
-      timeoutMs: 10_000,
       openSocket() {
         const socket = new SimulatedSocket(clock);
         sockets.push(socket);

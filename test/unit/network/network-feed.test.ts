@@ -55,7 +55,6 @@ beforeEach(() => {
     random: () => 0.5,
     logger: createLogLines().logger,
     metrics: createMetrics(new Registry()),
-    timeoutMs: 10_000,
   });
 });
 

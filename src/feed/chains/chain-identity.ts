@@ -1,8 +1,8 @@
-import type { EvmChainID } from '../pchain/rpc/evm-api.ts';
-import type { NodeApi } from '../pchain/rpc/node-api.ts';
-import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';
-import { type BlockchainID, PRIMARY_NETWORK_ID, type SubnetID } from '../warp/ids.ts';
-import { PUBLIC_NETWORKS } from '../warp/networks.ts';
+import type { EvmChainID } from '../../pchain/rpc/evm-api.ts';
+import type { NodeApi } from '../../pchain/rpc/node-api.ts';
+import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
+import { type BlockchainID, PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
+import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 
 export interface ChainIdentifierOptions {
   readonly networkID: number;

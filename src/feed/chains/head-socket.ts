@@ -1,10 +1,10 @@
-import { backoffMs } from '../lib/concurrency/backoff.ts';
-import { type Clock, type Random, repeat } from '../lib/concurrency/clock.ts';
-import { isObject } from '../lib/encoding/is-object.ts';
-import { tryParse } from '../lib/encoding/parse-error.ts';
-import { parseJson } from '../lib/encoding/parse-json.ts';
-import type { OpenWebSocket, WebSocketConnection } from '../lib/net/http-port.ts';
-import type { Logger } from '../telemetry/logger.ts';
+import { backoffMs } from '../../lib/concurrency/backoff.ts';
+import { type Clock, type Random, repeat } from '../../lib/concurrency/clock.ts';
+import { isObject } from '../../lib/encoding/is-object.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
+import type { OpenWebSocket, WebSocketConnection } from '../../lib/net/http-port.ts';
+import type { Logger } from '../../telemetry/logger.ts';
 
 export interface HeadSocketOptions {
   readonly url: string;

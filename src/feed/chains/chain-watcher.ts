@@ -1,16 +1,16 @@
-import { backoffMs } from '../lib/concurrency/backoff.ts';
-import { type Clock, type Random, sleep } from '../lib/concurrency/clock.ts';
-import { createWakeUp } from '../lib/concurrency/wake-up.ts';
-import type { OpenWebSocket } from '../lib/net/http-port.ts';
-import { ApiError } from '../pchain/rpc/api-error.ts';
-import type { EvmChainID } from '../pchain/rpc/evm-api.ts';
-import type { Logger } from '../telemetry/logger.ts';
-import type { BlockchainID } from '../warp/ids.ts';
+import { backoffMs } from '../../lib/concurrency/backoff.ts';
+import { type Clock, type Random, sleep } from '../../lib/concurrency/clock.ts';
+import { createWakeUp } from '../../lib/concurrency/wake-up.ts';
+import type { OpenWebSocket } from '../../lib/net/http-port.ts';
+import { ApiError } from '../../pchain/rpc/api-error.ts';
+import type { EvmChainID } from '../../pchain/rpc/evm-api.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
 import type { BlockSource } from './block-source.ts';
 import { type ChainReader, createChainReader } from './chain-reader.ts';
 import { openHeadSocket } from './head-socket.ts';
-import { isWanted, type MessageFilter } from './message-filter.ts';
-import type { MessageStore } from './message-store.ts';
+import { isWanted, type MessageFilter } from '../message-filter.ts';
+import type { MessageStore } from '../message-store.ts';
 
 /** Settings of a watched chain. */
 export interface ChainSettings {
@@ -31,12 +31,12 @@ export interface WatcherOptions {
    * watched.
    */
   readonly identify: (chain: EvmChainID, signal: AbortSignal) => Promise<BlockchainID | { readonly problem: string }>;
-  readonly openSource: (chain: EvmChainID, chainID: BlockchainID) => BlockSource;
+  /** Opens the endpoints of a chain, in the order of preference. */
+  readonly openSources: (chain: EvmChainID, chainID: BlockchainID) => readonly BlockSource[];
   readonly store: MessageStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly timeoutMs: number;
   readonly openSocket: OpenWebSocket;
 }
 
@@ -56,7 +56,7 @@ const IDENTIFY_PAUSES = { baseMs: 1_000, maxMs: 30_000 };
 
 /** Reads a chain whenever its head moves, until it is stopped. */
 export function watchChain(options: WatcherOptions): ChainWatcher {
-  const { settings, store, clock, random, logger, timeoutMs } = options;
+  const { settings, store, clock, random, logger } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const wakeUp = createWakeUp(clock);
@@ -90,13 +90,12 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
     const own = createChainReader({
       ...settings,
       chainID,
-      source: options.openSource(settings.blockchainId, chainID),
+      sources: options.openSources(settings.blockchainId, chainID),
       store,
       clock,
       logger,
       fromBlock: settings.fromBlock,
       accepts: (message) => isWanted(filter, message),
-      timeoutMs,
     });
     reader = own;
     await using socket = openSocket();

@@ -1,0 +1,63 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { LogThrottle } from '../../telemetry/log-throttle.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
+
+/** A lone failure, or a node that is a block behind, is no problem yet. */
+const PROBLEM_AFTER_MS = 15_000;
+/** A cause that comes and goes is logged once in this time. */
+const LOG_LIMIT = { burst: 1, intervalMs: 600_000 };
+
+/** Why a chain is not read on. */
+export type ChainProblem = ReturnType<typeof createChainProblem>;
+
+export function createChainProblem({
+  chainID,
+  clock,
+  logger,
+}: {
+  readonly chainID: BlockchainID;
+  readonly clock: Clock;
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+}) {
+  const throttle = new LogThrottle(clock, LOG_LIMIT);
+  let failingSinceMs: number | undefined;
+  let problem: { readonly reason: string; readonly isStopped: boolean } | undefined;
+  let isLogged = false;
+
+  function log(level: 'warn' | 'error', text: string, reason: string, error?: unknown): void {
+    const omitted = throttle.take(text);
+    if (omitted === undefined) return;
+    isLogged = true;
+    logger[level]({ chainId: chainID, reason, err: error, ...(omitted > 0 && { omitted }) }, text);
+  }
+
+  return {
+    get reason(): string | undefined {
+      return problem?.reason;
+    },
+    get isStopped(): boolean {
+      return problem?.isStopped === true;
+    },
+    /** A failure that may pass: it is a problem after some time. */
+    note(reason: string, error?: unknown): void {
+      const nowMs = clock.monotonicMs();
+      failingSinceMs ??= nowMs;
+      if (nowMs - failingSinceMs < PROBLEM_AFTER_MS) return;
+      if (problem === undefined) log('warn', 'the feed cannot read a chain', reason, error);
+      problem = { reason, isStopped: false };
+    },
+    /** An operator has to do something, or a bug has to be mended. */
+    stop(reason: string, text = 'the feed has stopped a chain', error?: unknown): void {
+      if (problem?.reason !== reason) log('error', text, reason, error);
+      problem = { reason, isStopped: true };
+    },
+    clear(): void {
+      failingSinceMs = undefined;
+      if (problem === undefined) return;
+      problem = undefined;
+      if (isLogged) logger.info({ chainId: chainID }, 'the feed reads the chain again');
+      isLogged = false;
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { EvmChain } from '../../../src/devnet/pchain/evm-chain.ts';
+import { createBlockSource } from '../../../src/feed/chains/block-source.ts';
+import { watchChain } from '../../../src/feed/chains/chain-watcher.ts';
+import { endOfBlock } from '../../../src/feed/feed-message.ts';
+import { openMessageStore } from '../../../src/feed/message-store.ts';
+import { createEvmApi } from '../../../src/pchain/rpc/evm-api.ts';
+import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
+import {
+  EVM_FAULTS,
+  type EvmFault,
+  type EvmFaultName,
+  FAULT_MS,
+  FIRST_BLOCK,
+  STATE_SYNCED,
+} from '../../devnet/evm-faults.ts';
+import { createEvmRpc } from '../../devnet/evm-rpc.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createLogLines } from '../../support/log-lines.ts';
+import { CHAIN } from '../../unit/feed/emitted.ts';
+
+const BLOCKS = 2_000;
+const NEW_BLOCKS = 20;
+/** Within which all blocks are read. */
+const READ_MS = 60_000;
+const names = Object.keys(EVM_FAULTS) as EvmFaultName[];
+
+/** A chain of the devnet with a message in each block, and a watcher that reads it through RPCs with faults, in virtual time. */
+function watchDevnet(faults: readonly (EvmFault | undefined)[], blocks = BLOCKS) {
+  const clock = new FakeClock();
+  const log = createLogLines('warn');
+  const options = {
+    vm: 'coreth',
+    networkID: 1,
+    blockchainID: CHAIN,
+    sender: new Uint8Array(20).fill(1),
+    clock,
+  } as const;
+  const chain = new EvmChain(options);
+  const store = openMessageStore({ directory: undefined, networkID: 1 });
+  const emit = (count: number): void => {
+    for (let block = 0; block < count; block += 1) chain.transact([Buffer.from(`${chain.height}`)]);
+  };
+  emit(blocks);
+  const rpcs = faults.map((fault) => Object.assign(createEvmRpc(chain, clock), { fault }));
+  const sources = rpcs.map(({ openHttp }, index) => {
+    const endpoints = [{ baseUrl: `http://rpc${index}` }];
+    // Those of a service with the default time limits.
+    const limits = { attemptTimeoutMs: 4_000, callTimeoutMs: 10_000 };
+    const client = createJsonRpcClient({
+      endpoints,
+      clock,
+      random: () => 0.5,
+      metrics: createUnreadMetrics(),
+      openHttp,
+      limits,
+    });
+    return createBlockSource(
+      createEvmApi({ cChain: client, others: client, configured: new Map([['C', client]]) }),
+      'C',
+      CHAIN,
+    );
+  });
+  let watcher: ReturnType<typeof watchChain>;
+  const start = (fromBlock?: number): void => {
+    watcher = watchChain({
+      settings: { blockchainId: 'C', fromBlock },
+      identify: async () => CHAIN,
+      openSources: () => sources,
+      openSocket() {
+        throw new Error('there is no web socket');
+      },
+      store,
+      clock,
+      random: () => 0.5,
+      logger: log.logger,
+    });
+  };
+  onTestFinished(async () => {
+    await watcher.stop();
+    store[Symbol.dispose]();
+  });
+  return {
+    clock,
+    chain,
+    rpcs,
+    store,
+    emit,
+    start,
+    stop: () => watcher.stop(),
+    status: () => watcher.reader?.status(),
+    lines: () => log.records(),
+    stored: () =>
+      store.page({ after: new Map([[CHAIN, endOfBlock(0)]]), limit: 10_000 }).map(({ blockNumber }) => blockNumber),
+  };
+}
+
+const from = (first: number, last: number): number[] =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index);
+
+describe('2,000 blocks with messages are read within a minute', () => {
+  test.each(names)('%s', async (name) => {
+    const watched = watchDevnet([EVM_FAULTS[name]]);
+    watched.start(1);
+    await watched.clock.advance(READ_MS);
+    if (watched.store.checkpoint(CHAIN)?.blockNumber !== BLOCKS) await watched.clock.advance(FAULT_MS);
+    expect({ problem: watched.status()?.problem, read: watched.store.checkpoint(CHAIN)?.blockNumber }).toEqual({
+      problem: undefined,
+      read: BLOCKS,
+    });
+    expect(watched.stored()).toEqual(from(1, BLOCKS));
+    expect(watched.lines().length, JSON.stringify(watched.lines())).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('new blocks are read', () => {
+  test.each(names)('%s', async (name) => {
+    const watched = watchDevnet([EVM_FAULTS[name]], 0);
+    watched.start(1);
+    for (let block = 0; block < NEW_BLOCKS; block += 1) {
+      watched.emit(1);
+      await watched.clock.advance(500);
+    }
+    await watched.clock.advance(FAULT_MS + READ_MS / 2);
+    expect(watched.status()?.problem).toBeUndefined();
+    expect(watched.stored()).toEqual(from(1, NEW_BLOCKS));
+  });
+});
+
+describe('a node that was state-synced', () => {
+  test('is named with the block at which it begins, and fromBlock there begins the reading', async () => {
+    const watched = watchDevnet([STATE_SYNCED]);
+    watched.start(1);
+    await watched.clock.advance(10_000);
+    expect(watched.status()).toMatchObject({
+      isStopped: true,
+      problem: expect.stringContaining(`begin at ${FIRST_BLOCK}`),
+    });
+    await watched.stop();
+    watched.start(FIRST_BLOCK + 1);
+    await watched.clock.advance(READ_MS);
+    expect(watched.stored()).toEqual(from(FIRST_BLOCK + 1, BLOCKS));
+  });
+
+  test('lets blocks be left out that are stored to be read', async () => {
+    const watched = watchDevnet([undefined], 100);
+    watched.start(1);
+    await watched.clock.advance(READ_MS);
+    await watched.stop();
+    watched.emit(BLOCKS - 100);
+    for (const rpc of watched.rpcs) rpc.fault = STATE_SYNCED;
+    watched.start(1);
+    await watched.clock.advance(10_000);
+    expect(watched.status()?.problem).toContain(`begin at ${FIRST_BLOCK}`);
+    await watched.stop();
+    watched.start(FIRST_BLOCK + 1);
+    await watched.clock.advance(READ_MS);
+    expect(watched.stored()).toEqual([...from(1, 100), ...from(FIRST_BLOCK + 1, BLOCKS)]);
+    expect(watched.lines()).toContainEqual(expect.objectContaining({ fromBlock: 101, toBlock: FIRST_BLOCK }));
+  });
+});
+
+test('with two endpoints, the second one is read while the first one fails', async () => {
+  const silent: EvmFault = () => new Promise<never>(() => undefined);
+  const watched = watchDevnet([silent, undefined]);
+  watched.start(1);
+  await watched.clock.advance(READ_MS);
+  expect(watched.stored()).toEqual(from(1, BLOCKS));
+});
