@@ -11,8 +11,8 @@ import {
   comparePositions,
   type EmittedMessage,
   endOfBlock,
-  LAST_LOG_INDEX,
   type FeedMessage,
+  LAST_LOG_INDEX,
   type MessageFailure,
   type MessageOutcome,
   type MessagePosition,
@@ -21,10 +21,8 @@ import {
   OPENING_BYTES,
 } from './feed-message.ts';
 import {
-  CHAIN_COLUMNS,
   checkpointOf,
   encodeOutcome,
-  MESSAGE_COLUMNS,
   MESSAGE_SCHEMA,
   messageOf,
   positionOf,
@@ -35,6 +33,7 @@ import {
   valuesOf,
 } from './message-schema.ts';
 import { createMessageSelector } from './message-selector.ts';
+import { prepareStatements } from './message-statements.ts';
 
 /** Blocks that were read in one go. */
 export interface BlockBatch {
@@ -89,10 +88,6 @@ export const PRUNE_LIMIT = 500;
 
 /** Openings of the store whose cursors are valid. */
 const MAX_OPENINGS = 1_000;
-/** A failed message counts as settled this long after its block, by the time of the chain. */
-const SETTLED_AFTER_MS = 3_600_000;
-/** The last failed messages of a chain that may not count as settled. */
-const MAX_UNSETTLED = 1_000;
 /** Results of reads of changes since the last write. */
 const MAX_RECENT_READS = 16;
 
@@ -119,7 +114,7 @@ export function openMessageStore(place: DatabasePlace, onUnreadable: OnUnreadabl
 }
 
 function createMessageStore(database: DatabaseSync, path: string, onUnreadable: OnUnreadable): MessageStore {
-  const statements = prepare(database);
+  const statements = prepareStatements(database);
   const select = createMessageSelector(database, readable);
   const listeners = new Set<() => void>();
   const openings = withStoreError('write', path, () => addOpening(database));
@@ -319,51 +314,6 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
     prune: (retention) => write(() => removeOldest(retention)),
     counts: () => read(() => ({ ...counts, oldestUnsignedMs: toNumber(statements.oldestUnsigned.get()?.['oldest']) })),
     [Symbol.dispose]: () => database.close(),
-  };
-}
-
-function prepare(database: DatabaseSync) {
-  const at = 'chain_id = ? AND block_number = ? AND log_index = ?';
-  const select = `SELECT ${MESSAGE_COLUMNS} FROM messages`;
-  const chains = `SELECT ${CHAIN_COLUMNS},
-    (SELECT min(block_number) FROM messages AS m WHERE m.chain_id = chains.chain_id AND status = 'pending') AS first_pending,
-    (SELECT min(block_number) FROM (SELECT block_number, block_time_ms FROM messages AS m
-      WHERE m.chain_id = chains.chain_id AND status = 'failed' ORDER BY block_number DESC LIMIT ${MAX_UNSETTLED})
-      AS failed WHERE failed.block_time_ms > chains.block_time_ms - ${SETTLED_AFTER_MS}) AS first_failed FROM chains`;
-  const placeholders = MESSAGE_COLUMNS.split(',')
-    .map(() => '?')
-    .join(', ');
-  return {
-    chains: database.prepare(`${chains} ORDER BY chain_id`),
-    chain: database.prepare(`${chains} WHERE chain_id = ?`),
-    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-    setCheckpoint: database.prepare(
-      'UPDATE chains SET block_number = ?, block_hash = ?, block_time_ms = ?, confirmed_block = ? WHERE chain_id = ?',
-    ),
-    setRemovedChange: database.prepare('UPDATE chains SET removed_change = ? WHERE chain_id = ?'),
-    setStoredAfter: database.prepare(
-      'UPDATE chains SET stored_after_block = ?, stored_after_log = ? WHERE chain_id = ?',
-    ),
-    insert: database.prepare(`INSERT OR IGNORE INTO messages (${MESSAGE_COLUMNS}) VALUES (${placeholders})`),
-    at: database.prepare(`${select} WHERE ${at}`),
-    byMessageID: database.prepare(`${select} WHERE message_id = ? ORDER BY block_number DESC, log_index DESC LIMIT 1`),
-    status: database.prepare(`SELECT status FROM messages WHERE ${at}`),
-    settle: database.prepare(
-      `UPDATE messages SET status = ?, signed_message = ?, outcome = ?, next_attempt_ms = ?, change = ifnull(?, change) WHERE ${at}`,
-    ),
-    due: database.prepare(
-      `${select} WHERE status = ? AND next_attempt_ms <= ? ORDER BY next_attempt_ms, block_number, log_index LIMIT ?`,
-    ),
-    neverDue: database.prepare(`UPDATE messages SET next_attempt_ms = NULL WHERE ${at}`),
-    postpone: database.prepare(`UPDATE messages SET next_attempt_ms = ? WHERE ${at} AND status = 'pending'`),
-    oldestUnsigned: database.prepare(
-      "SELECT min(executed_ms) AS oldest FROM messages WHERE status IN ('pending', 'failed')",
-    ),
-    oldest: database.prepare(
-      `SELECT chain_id, block_number, log_index, block_time_ms, change, length(message) + ifnull(length(signed_message), 0) AS bytes
-       FROM messages ORDER BY block_time_ms, block_number, log_index LIMIT ?`,
-    ),
-    remove: database.prepare(`DELETE FROM messages WHERE ${at}`),
   };
 }
 

@@ -60,12 +60,11 @@ export function createEvmRpc(chain: EvmChain, clock: Clock): EvmRpc {
     const ended = Promise.withResolvers<never>();
     const abort = (): void => ended.reject((signal as AbortSignal).reason);
     (signal as AbortSignal).addEventListener('abort', abort, { once: true });
-    const reply = await Promise.race([answer(String(body)), ended.promise]);
+    const reply = await Promise.race([answer(body as string), ended.promise]);
     const chunks = [Buffer.from(reply.body)];
     return {
       statusCode: reply.status,
       headers: { ...reply.headers },
-      // oxlint-disable-next-line require-await
       body: (async function* read() {
         yield* chunks;
       })(),

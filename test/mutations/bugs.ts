@@ -722,9 +722,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'change <= (openings[index + 1]?.afterChange ?? lastChange)',
       'change <= lastChange',
     ],
+    'changes are not reported': ['for (const listener of listeners) listener();', ''],
+  }),
+  ...bugsOf('src/feed/message-schema.ts', FEED, {
     'a failed message counts as settled at once': ["before('first_failed')", 'Infinity'],
     'a file of the version before is not read': ['migrations: {', 'migrations: {}, earlier: {'],
-    'changes are not reported': ['for (const listener of listeners) listener(change);', 'void change;'],
   }),
   ...bugsOf('src/feed/chains/chain-watcher.ts', FEED, {
     'a reported head does not wake the reader': ['isQuiet = false;\n      wakeUp.wake();', 'isQuiet = false;'],
@@ -755,11 +757,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a full service fails its messages': ['PASSING.has(code)', 'false'],
   }),
   ...bugsOf('src/pchain/codec/evm-block.ts', ['test/unit/pchain/codec/evm-block.test.ts'], {
-    'a block without receipts counts as empty': [
-      'receipts.length < block.txHashes.length',
-      'receipts.length > block.txHashes.length',
-    ],
-    'receipts of another block are read': ["readHash(receipt.blockHash, 'blockHash') === block.hash &&", ''],
+    'a block without receipts counts as empty': ['if (missing.size > 0) return undefined;', ''],
+    'receipts of another block are read': ["readHash(receipt.blockHash, 'blockHash') !== block.hash ||", ''],
+    'a log outside of the range is read': ['!isInRange ||', ''],
   }),
   ...bugsOf('src/pchain/state/validator-funds.ts', ['test/unit/pchain/state'], {
     'the time that a balance lasts is taken for milliseconds': [

@@ -1,13 +1,10 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import { StoreError } from '../../store/local/sqlite.ts';
-import type { Logger } from '../../telemetry/logger.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
 import type { Checkpoint, EmittedMessage } from '../feed-message.ts';
 import { withDestination } from '../message-filter.ts';
-import type { MessageStore } from '../message-store.ts';
+import { BlocksGone, explainAbsence } from './absent-blocks.ts';
 import {
   ChainContradiction,
   CONCURRENT_BLOCKS,
@@ -18,25 +15,12 @@ import {
   readByHash,
   readByLogs,
 } from './block-reading.ts';
-import { type BlockCalls, type BlockSource, createBlockCalls } from './block-source.ts';
-import { BlocksGone, explainAbsence } from './absent-blocks.ts';
+import { type BlockCalls, createBlockCalls } from './block-source.ts';
 import { checkpointOf, contradiction, requireChain, requirePosition } from './chain-checks.ts';
 import { createChainProblem } from './chain-problem.ts';
+import type { ChainReaderOptions } from './chain-reader-options.ts';
 import { createRangeStep } from './range-step.ts';
 import { openStart } from './reading-start.ts';
-
-export interface ChainReaderOptions {
-  readonly chainID: BlockchainID;
-  /** The endpoints in the order of preference, at least one. */
-  readonly sources: readonly BlockSource[];
-  readonly store: Pick<MessageStore, 'checkpoint' | 'addChain' | 'moveChain' | 'append'>;
-  readonly clock: Clock;
-  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** First block to read if the chain was never watched, or was read up to an earlier block; undefined: the head. */
-  readonly fromBlock: number | undefined;
-  /** Whether a message is wanted. */
-  readonly accepts: (message: Pick<EmittedMessage, 'sender' | 'destinationChainID'>) => boolean;
-}
 
 /** The newest blocks are read by their hashes, and older ones by ranges, in which a node that is behind has no logs without an error. */
 const NEWEST_BLOCKS = 64;

@@ -6,11 +6,11 @@ import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { EvmChainID } from '../../pchain/rpc/evm-api.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
+import { isWanted, type MessageFilter } from '../message-filter.ts';
+import type { MessageStore } from '../message-store.ts';
 import type { BlockSource } from './block-source.ts';
 import { type ChainReader, createChainReader } from './chain-reader.ts';
 import { openHeadSocket } from './head-socket.ts';
-import { isWanted, type MessageFilter } from '../message-filter.ts';
-import type { MessageStore } from '../message-store.ts';
 
 /** Settings of a watched chain. */
 export interface ChainSettings {

@@ -2,7 +2,7 @@ import type { Checkpoint } from '../feed-message.ts';
 import { NotYet } from './block-reading.ts';
 import type { BlockCalls } from './block-source.ts';
 import { checkpointOf, requireChain } from './chain-checks.ts';
-import type { ChainReaderOptions } from './chain-reader.ts';
+import type { ChainReaderOptions } from './chain-reader-options.ts';
 
 interface Start {
   /** The last block that was read. */

@@ -1,8 +1,8 @@
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import { parseWarpLog, readQuantity, type SentMessage } from './evm-receipt.ts';
-import { mayMissWarpLogs } from './logs-bloom.ts';
 import { type JsonObject, readArray, readHex, readObject, readString } from './json-fields.ts';
+import { mayMissWarpLogs } from './logs-bloom.ts';
 
 /** The part of an EVM block that tells where it is and whether its receipts are complete. Hashes are `0x` and 64 digits in lower case. */
 export interface EvmBlock {
