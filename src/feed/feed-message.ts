@@ -118,6 +118,8 @@ export interface MessageSelection {
   readonly sender?: string | undefined;
   readonly destinationChainID?: BlockchainID | undefined;
   readonly status?: MessageStatus | undefined;
+  /** `0x` and 64 digits in lower case. */
+  readonly txHash?: string | undefined;
 }
 
 export interface MessageQuery extends MessageSelection {

@@ -20,6 +20,8 @@ export interface Feed {
    * is down must not keep readers from other chains.
    */
   readonly isStarting: boolean;
+  /** Returns the ID of the C-Chain; undefined while it is not known. */
+  findCChain(signal: AbortSignal): Promise<BlockchainID | undefined>;
   /** The watched chains, without those whose IDs are not known yet. */
   chains(): readonly WatchedChain[];
   /**
@@ -223,6 +225,12 @@ export function openFeed(options: FeedOptions): FeedService {
     },
     get messages() {
       return running?.store;
+    },
+    async findCChain(signal) {
+      const watched = [...watchers.values()].find((watcher) => watcher.settings.blockchainId === 'C')?.chainID;
+      if (watched !== undefined) return watched;
+      const found = await options.identify('C', signal).catch(() => undefined);
+      return typeof found === 'string' ? found : undefined;
     },
     chains,
     replay,

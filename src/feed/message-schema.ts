@@ -24,6 +24,10 @@ export const MESSAGE_COLUMNS =
   'chain_id, block_number, log_index, message_id, sender, destination_id, block_hash, tx_hash, block_time_ms, executed_ms, status, ' +
   'next_attempt_ms, outcome, change, message, signed_message';
 
+/** A part of the hash is enough to find the messages of a transaction, and keeps the index short. */
+export const TX_KEY_LENGTH = 18;
+export const TX_KEY = `substr(tx_hash, 1, ${TX_KEY_LENGTH})`;
+
 /** The end of the year 9999: no answer of an RPC may have a later time. Files of earlier versions may. */
 const MAX_TIME_MS = 253_402_300_799_999;
 
@@ -58,6 +62,7 @@ export const MESSAGE_SCHEMA: DatabaseSchema = {
       UNIQUE (chain_id, block_number, log_index));
     CREATE INDEX IF NOT EXISTS messages_by_change ON messages (change);
     CREATE INDEX IF NOT EXISTS messages_by_id ON messages (message_id);
+    CREATE INDEX IF NOT EXISTS messages_by_tx ON messages (${TX_KEY});
     CREATE INDEX IF NOT EXISTS messages_by_sender ON messages (chain_id, sender, block_number, log_index);
     CREATE INDEX IF NOT EXISTS messages_by_destination ON messages (chain_id, destination_id, block_number, log_index);
     CREATE INDEX IF NOT EXISTS messages_by_status ON messages (chain_id, status, block_number, log_index);

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { BlockchainID } from '../warp/ids.ts';
 import type { ChangeQuery, FeedMessage, MessageQuery, MessageSelection } from './feed-message.ts';
-import { MESSAGE_COLUMNS, positionOf, type Row } from './message-schema.ts';
+import { MESSAGE_COLUMNS, positionOf, type Row, TX_KEY, TX_KEY_LENGTH } from './message-schema.ts';
 
 /**
  * Reads messages by position and by change, with any combination of filters.
@@ -27,7 +27,8 @@ export function createMessageSelector(database: DatabaseSync, readable: (row: Ro
     const { after, limit } = query;
     const [filters, values] = filtersOf(query);
     const conditions = `chain_id = ? AND (block_number, log_index) > (?, ?)${filters}`;
-    const statement = statementFor('messages', conditions, 'block_number, log_index');
+    const from = query.txHash === undefined ? 'messages' : BY_TRANSACTION;
+    const statement = statementFor(from, conditions, 'block_number, log_index');
     const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
       statement.all(chainID, blockNumber, logIndex, ...values, limit),
     );
@@ -43,7 +44,7 @@ export function createMessageSelector(database: DatabaseSync, readable: (row: Ro
     const { chainID, after, through, limit } = query;
     const [filters, values] = filtersOf(query, chainID);
     // Another index could make it look at all messages of a sender.
-    const from = 'messages INDEXED BY messages_by_change';
+    const from = query.txHash === undefined ? 'messages INDEXED BY messages_by_change' : BY_TRANSACTION;
     const rows = statementFor(from, `change > ? AND change <= ?${filters}`, 'change').all(
       after,
       through,
@@ -59,13 +60,17 @@ export function createMessageSelector(database: DatabaseSync, readable: (row: Ro
   return { page, changes };
 }
 
+const BY_TRANSACTION = 'messages INDEXED BY messages_by_tx';
+
 function filtersOf(selection: MessageSelection, chainID?: BlockchainID): [string, SQLInputValue[]] {
-  const { sender, destinationChainID, status } = selection;
+  const { sender, destinationChainID, status, txHash } = selection;
   const filters: [string, SQLInputValue | undefined][] = [
     ['chain_id', chainID],
     ['sender', sender],
     ['destination_id', destinationChainID],
     ['status', status],
+    [TX_KEY, txHash?.slice(0, TX_KEY_LENGTH)],
+    ['tx_hash', txHash],
   ];
   const given = filters.filter((filter): filter is [string, SQLInputValue] => filter[1] !== undefined);
   return [given.map(([column]) => ` AND ${column} = ?`).join(''), given.map(([, value]) => value)];

@@ -231,8 +231,8 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
   }
 
   function readChanges(query: ChangeQuery): readonly FeedMessage[] {
-    const { chainID, sender, destinationChainID, status, after, through, limit } = query;
-    const key = [after, through, limit, chainID, sender, destinationChainID, status].join();
+    const { chainID, sender, destinationChainID, status, txHash, after, through, limit } = query;
+    const key = [after, through, limit, chainID, sender, destinationChainID, status, txHash].join();
     const known = recentChanges.get(key);
     if (known !== undefined) return known;
     const messages = select.changes(query);

@@ -914,6 +914,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/api/feed/cursor.ts', ['test/unit/api/feed'], {
     'a cursor may have positions beyond those of blocks': ['|| logIndex > LAST_LOG_INDEX', ''],
   }),
+  ...bugsOf('src/api/feed/stream-limit.ts', ['test/unit/api/feed/stream-limit.test.ts'], {
+    'there is no limit of all streams': ['if (all < total) return;', 'return;'],
+    'a client that has most takes the stream of another': ['most[1].size <= own + 1', 'most[1].size < own'],
+  }),
+  ...bugsOf('src/api/feed/feed-records.ts', ['test/unit/api/feed/feed-stream.test.ts'], {
+    'an event has lines that are too long': ['hex.length <= 2 * MAX_EVENT_BYTES', 'hex.length > 0'],
+  }),
   ...bugsOf('src/api/feed/read-page.ts', ['test/unit/api/feed'], {
     'a page has no bound of bytes': [' || bytes >= MAX_BYTES', ''],
   }),

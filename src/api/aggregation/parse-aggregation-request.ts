@@ -65,10 +65,12 @@ export const AggregationBody = Type.Object(
   { title: 'AggregationRequest', additionalProperties: false },
 );
 
+export const INCLUDE = Type.Optional(
+  oneOf(['accessList'], 'Adds the access list of the transaction that delivers the message to an EVM chain'),
+);
+
 const ANSWER_PARAMETERS = {
-  include: Type.Optional(
-    oneOf(['accessList'], 'Adds the access list of the transaction that delivers the message to an EVM chain'),
-  ),
+  include: INCLUDE,
   wait: Type.Optional(
     Type.Number({
       minimum: 0,

@@ -14,7 +14,7 @@ export const SIGNED_EXAMPLE =
   '9b405fe23581cc13aa5f772bf6d65d12e9acd7fa2239ff64fdef6dd4eb9c87ed26bd508fdca1867a90df2dc922f724458bc3' +
   'e37e39319c';
 
-const AccessList = Type.Array(
+export const AccessList = Type.Array(
   Type.Object({
     address: text('The Warp precompile'),
     storageKeys: Type.Array(text(), {
@@ -95,6 +95,9 @@ export function presentSigned(
   };
 }
 
-function presentIncluded({ signedMessage }: AggregationResult, { accessList = false }: Included = {}) {
+export function presentIncluded(
+  { signedMessage }: Pick<AggregationResult, 'signedMessage'>,
+  { accessList = false }: Included = {},
+) {
   return accessList ? { accessList: accessListOf(bytesToHex(signedMessage)) } : {};
 }

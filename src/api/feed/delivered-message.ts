@@ -8,6 +8,7 @@ import type { BlockchainID } from '../../warp/ids.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import { AggregationCall } from '../aggregation/aggregation-call.ts';
 import { DELIVERY_FIELDS, presentAdvice } from '../aggregation/delivery-records.ts';
+import type { Included } from '../aggregation/signed-message-record.ts';
 import { FEED_MESSAGE, presentFeedMessage } from './feed-records.ts';
 
 export const DeliveredMessage = Type.Object(
@@ -18,6 +19,7 @@ export const DeliveredMessage = Type.Object(
 interface Delivery {
   /** Undefined for the message as it is stored. */
   readonly destinationChainID: BlockchainID | undefined;
+  readonly included: Included;
   readonly network: Network;
   readonly context: RequestContext;
   readonly clock: Clock;
@@ -26,17 +28,17 @@ interface Delivery {
 /** Presents a stored message, signed again if its destination would refuse it. @throws {AggregatorError} */
 export async function presentDelivered(
   found: FeedMessage,
-  { destinationChainID, network, context, clock }: Delivery,
+  { destinationChainID, included, network, context, clock }: Delivery,
 ): Promise<Static<typeof DeliveredMessage>> {
-  if (destinationChainID === undefined) return presentFeedMessage(found);
+  if (destinationChainID === undefined) return presentFeedMessage(found, included);
   const advice = await adviceIfAccepted(found, destinationChainID, { network, context });
-  if (advice !== undefined) return { ...presentFeedMessage(found), ...presentAdvice(advice) };
+  if (advice !== undefined) return { ...presentFeedMessage(found, included), ...presentAdvice(advice) };
   const justification = new Uint8Array();
   const asked = { subject: { kind: 'message', message: found.message, justification }, destinationChainID } as const;
   const call = new AggregationCall(context, network.name, asked);
   call.result = await network.aggregator.aggregate(asked, call);
   const outcome = { status: 'signed', ...call.result, signedMs: clock.now() } as const;
-  return { ...presentFeedMessage({ ...found, outcome }), ...(call.advice && presentAdvice(call.advice)) };
+  return { ...presentFeedMessage({ ...found, outcome }, included), ...(call.advice && presentAdvice(call.advice)) };
 }
 
 /** Returns undefined if the message is not signed, or if its destination would refuse it now. */

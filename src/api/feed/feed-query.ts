@@ -9,9 +9,8 @@ import {
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { oneOf, optionalText } from '../../lib/encoding/schema.ts';
-import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
-import { CHAIN_ALIASES } from '../../warp/networks.ts';
+import { type BlockchainID, parseHexOrCb58Id } from '../../warp/ids.ts';
+import { INCLUDE } from '../aggregation/parse-aggregation-request.ts';
 import { type Cursor, chainKeyOf, ORIGIN, parseCursor, START } from './cursor.ts';
 
 /** Selects messages. A cursor belongs to one query. */
@@ -21,6 +20,8 @@ export interface FeedQuery {
   readonly sender: string | undefined;
   readonly destinationChainID: BlockchainID | undefined;
   readonly status: MessageStatus | undefined;
+  /** `0x` and 64 digits in lower case. */
+  readonly txHash?: string | undefined;
 }
 
 export const MAX_PAGE = 1_000;
@@ -34,9 +35,11 @@ export const FeedParameters = Type.Object(
     sourceBlockchainId: optionalText(
       'Only messages of this chain: its ID in hex or cb58, or C for the C-Chain. By default those of all watched chains',
     ),
+    txHash: optionalText('Only messages of this transaction: its hash with 0x'),
     sender: optionalText('Only messages of this sender: an EVM address with 0x'),
     destinationBlockchainId: optionalText('Only Teleporter messages for this chain: its ID in hex or cb58'),
     status: Type.Optional(oneOf(MESSAGE_STATUSES, 'Only messages of this status')),
+    include: INCLUDE,
     after: optionalText(
       `The cursor after which messages are read: nextCursor of an answer, or the id of an event. \`${RECENT}\` begins with the last messages, at most ` +
         `${MAX_RECENT} of a chain. Without it, reading begins with the oldest stored message`,
@@ -55,19 +58,27 @@ export const FeedParameters = Type.Object(
 export type FeedParameters = Static<typeof FeedParameters>;
 
 /** @throws {HttpError} naming the parameter */
-export function parseFeedQuery(parameters: FeedParameters, store: MessageReader): FeedQuery {
-  const { sourceBlockchainId, sender, destinationBlockchainId, status } = parameters;
+export async function parseFeedQuery(
+  parameters: FeedParameters,
+  store: MessageReader,
+  findCChain: () => Promise<BlockchainID | undefined>,
+): Promise<FeedQuery> {
+  const { sourceBlockchainId, sender, destinationBlockchainId, status, txHash } = parameters;
   return {
-    sourceChainID: sourceBlockchainId === undefined ? undefined : parseSourceChain(sourceBlockchainId, store),
+    sourceChainID:
+      sourceBlockchainId === undefined ? undefined : await parseSourceChain(sourceBlockchainId, store, findCChain),
     sender: parseSender(sender),
     destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
     status,
+    txHash: txHash === undefined ? undefined : parseTxHash(txHash),
   };
 }
 
 /** Returns the text to which a cursor is bound. */
-export function textOfQuery({ sourceChainID, sender, destinationChainID, status }: FeedQuery): string {
-  return JSON.stringify([sourceChainID ?? '', sender ?? '', destinationChainID ?? '', status ?? '']);
+export function textOfQuery({ sourceChainID, sender, destinationChainID, status, txHash }: FeedQuery): string {
+  // Cursors of earlier versions have no transaction.
+  const last = txHash === undefined ? [] : [txHash];
+  return JSON.stringify([sourceChainID ?? '', sender ?? '', destinationChainID ?? '', status ?? '', ...last]);
 }
 
 /** @param after undefined for the oldest stored message. @throws {HttpError} */
@@ -98,6 +109,7 @@ function recentPositions(query: FeedQuery, store: MessageReader): ReadonlyMap<Bl
           sender: query.sender,
           destinationChainID: query.destinationChainID,
           status: query.status,
+          txHash: query.txHash,
           after: new Map([[chainID, before]]),
           limit: MAX_RECENT + 1,
         });
@@ -110,13 +122,34 @@ function recentPositions(query: FeedQuery, store: MessageReader): ReadonlyMap<Bl
   );
 }
 
-function parseSourceChain(text: string, store: MessageReader): BlockchainID {
+async function parseSourceChain(
+  text: string,
+  store: MessageReader,
+  findCChain: () => Promise<BlockchainID | undefined>,
+): Promise<BlockchainID> {
+  const name = text.toUpperCase();
+  const parse = () => parseHexOrCb58Id<BlockchainID>(text, 'sourceBlockchainId');
+  const isName = ['P', 'X', 'C'].includes(name);
+  const chain = isName ? await namedChain(name, findCChain) : parseField('sourceBlockchainId', text, parse);
   const chains = store.progress().map(({ chainID }) => chainID);
-  const chain = parseField('sourceBlockchainId', text, () => parseEvmChainID(text, 'sourceBlockchainId'));
-  const found = chains.find((chainID) => chainID === chain || (chain === 'C' && CHAIN_ALIASES.get(chainID) === 'C'));
+  const found = chains.find((chainID) => chainID === chain);
   if (found !== undefined) return found;
   const watched = chains.length === 0 ? 'none yet' : chains.join(', ');
   throw badRequest(`sourceBlockchainId is no watched chain; watched: ${watched}`);
+}
+
+/** No EVM chain has one of the other names. */
+async function namedChain(name: string, findCChain: () => Promise<BlockchainID | undefined>) {
+  return name === 'C' ? await findCChain() : undefined;
+}
+
+export function parseTxHash(hash: string): string {
+  if (!isTxHash(hash)) throw badRequest('txHash must be the hash of a transaction: 0x and 64 hex digits');
+  return hash.toLowerCase();
+}
+
+export function isTxHash(text: string): boolean {
+  return /^0x[0-9a-f]{64}$/i.test(text);
 }
 
 function parseSender(sender: string | undefined): string | undefined {

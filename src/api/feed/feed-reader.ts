@@ -161,8 +161,7 @@ export class FeedReader {
   }
 
   *#readChanges(): Generator<FeedMessage> {
-    const { sourceChainID: chainID, sender, destinationChainID, status } = this.#query;
-    const filters = { chainID, sender, destinationChainID, status };
+    const filters = { ...this.#query, chainID: this.#query.sourceChainID };
     const through = Math.min(this.#store.lastChange(), this.#change + MAX_CHANGES);
     while (this.#change < through && this.#left > 0) {
       const limit = Math.min(BATCH, this.#left);

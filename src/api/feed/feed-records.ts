@@ -4,6 +4,7 @@ import type { EventStreamDescription } from '../../http/request/http-server.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { readPayload } from '../../warp/reading.ts';
+import { AccessList, type Included, presentIncluded } from '../aggregation/signed-message-record.ts';
 import { MESSAGE, presentMessage } from '../messages/message-records.ts';
 
 const UnixMs = (description: string) => integer(`${description}, Unix time in milliseconds`);
@@ -31,7 +32,9 @@ export const FEED_MESSAGE = {
   txHash: text('The transaction, with 0x'),
   logIndex: integer('Index of the log in its block'),
   executedAt: UnixMs("When the service first saw the block's receipts"),
-  unsignedMessage: text('In hex, without a prefix'),
+  unsignedMessage: optionalText(
+    'In hex, without a prefix. Events of signed messages leave it out: the signed message begins with it',
+  ),
   status: oneOf(
     MESSAGE_STATUSES,
     '`pending`: it is being signed; `signed`: it has a quorum; `failed`: it could not be signed until now, and is tried again',
@@ -43,6 +46,8 @@ export const FEED_MESSAGE = {
   pChainHeight: Type.Optional(integer('The P-Chain height whose validators signed')),
   signedWeight: optionalText('Weight of the signers'),
   totalWeight: optionalText('Weight of all validators of the subnet'),
+  quorumPercentage: Type.Optional(integer('Percent of the weight that signed, rounded down')),
+  accessList: Type.Optional(AccessList),
 };
 
 export const FeedMessageRecord = Type.Object(FEED_MESSAGE, {
@@ -124,11 +129,30 @@ export const FEED_STREAM: EventStreamDescription = {
     Object.entries(FEED_EVENTS).map(([kind, { fields, data }]) =>
       Type.Object({ event: Type.Literal(kind), ...fields, data }),
     ),
-    { title: 'FeedEvent', description: 'One event: the texts after `id:` and `event:`, and the JSON after `data:`' },
+    {
+      title: 'FeedEvent',
+      description:
+        'One event: the texts after `id:` and `event:`, and the JSON after `data:`, whose lines a client joins. A line has at most 60,000 bytes, an event some 200,000',
+    },
   ),
 };
 
-export function presentFeedMessage(emitted: FeedMessage): FeedMessageRecord {
+/** Bytes whose hex has room in a line of 60,000 characters. EVM chains send no longer payloads than 24 KiB. */
+const MAX_EVENT_BYTES = 29_900;
+const TOO_LONG = { kind: 'unknown', bytes: '', reason: 'too long for an event: read the message by its ID' } as const;
+
+/** Presents a message for an event, without bytes that would be twice in it or too long for a line. */
+export function presentEventMessage(message: FeedMessage, included: Included): FeedMessageRecord {
+  const { unsignedMessage, signedMessage, payload, ...record } = presentFeedMessage(message, included);
+  const fits = (hex: string | undefined): hex is string => hex !== undefined && hex.length <= 2 * MAX_EVENT_BYTES;
+  return {
+    ...record,
+    payload: message.message.payload.length <= MAX_EVENT_BYTES ? payload : TOO_LONG,
+    ...(fits(signedMessage) ? { signedMessage } : fits(unsignedMessage) && { unsignedMessage }),
+  };
+}
+
+export function presentFeedMessage(emitted: FeedMessage, included: Included = {}): FeedMessageRecord {
   const { message, outcome } = emitted;
   return {
     ...presentMessage(message, readPayload(message.payload)),
@@ -142,11 +166,11 @@ export function presentFeedMessage(emitted: FeedMessage): FeedMessageRecord {
     executedAt: emitted.executedMs,
     unsignedMessage: bytesToHex(message.bytes),
     status: outcome.status,
-    ...presentOutcome(outcome),
+    ...presentOutcome(outcome, included),
   };
 }
 
-function presentOutcome(outcome: FeedMessage['outcome']): Partial<FeedMessageRecord> {
+function presentOutcome(outcome: FeedMessage['outcome'], included: Included): Partial<FeedMessageRecord> {
   switch (outcome.status) {
     case 'pending':
       return {};
@@ -162,6 +186,10 @@ function presentOutcome(outcome: FeedMessage['outcome']): Partial<FeedMessageRec
         pChainHeight: Number(outcome.pChainHeight),
         signedWeight: String(outcome.signedWeight),
         totalWeight: String(outcome.totalWeight),
+        ...(outcome.totalWeight > 0n && {
+          quorumPercentage: Number((100n * outcome.signedWeight) / outcome.totalWeight),
+        }),
+        ...presentIncluded(outcome, included),
       };
   }
 }

@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { MAX_REPLAY_BLOCKS } from '../../feed/feed.ts';
-import type { MessageReader } from '../../feed/feed-message.ts';
+import type { FeedMessage, MessageReader } from '../../feed/feed-message.ts';
 import type { AccessOptions } from '../../http/access/access.ts';
 import { isOperator } from '../../http/access/operator-access.ts';
 import { feedAggregationErrorResponses, feedErrorResponses } from '../../http/errors/error-body.ts';
 import { HttpError } from '../../http/errors/http-error.ts';
+import { presentSentMessages } from '../../http/errors/sent-messages.ts';
 import { parseField, parseID, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
@@ -15,9 +16,19 @@ import { integer, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { type BlockchainID, type MessageID, parseHexOrCb58Id } from '../../warp/ids.ts';
+import { INCLUDE } from '../aggregation/parse-aggregation-request.ts';
 import { prefersEvents } from '../aggregation/prefers-events.ts';
+import { ORIGIN } from './cursor.ts';
 import { DeliveredMessage, presentDelivered } from './delivered-message.ts';
-import { DEFAULT_PAGE, FeedParameters, parseAfter, parseFeedQuery } from './feed-query.ts';
+import {
+  DEFAULT_PAGE,
+  FeedParameters,
+  isTxHash,
+  MAX_PAGE,
+  parseAfter,
+  parseFeedQuery,
+  parseTxHash,
+} from './feed-query.ts';
 import { FEED_STREAM, MessagePage } from './feed-records.ts';
 import { streamFeed } from './feed-stream.ts';
 import { readPage } from './read-page.ts';
@@ -70,18 +81,28 @@ function registerMessages(server: Server, { networks, paths, clock, metrics }: F
       const { context, headers, method, query: parameters } = request;
       const network = paths.networkOf(request);
       const store = messagesOf(network);
-      const query = parseFeedQuery(parameters, store);
+      const query = await parseFeedQuery(parameters, store, () => network.feed.findCChain(context.signal));
+      const included = { accessList: parameters.include === 'accessList' };
       if (method === 'HEAD' || !prefersEvents(headers.accept)) {
         const cursor = parseAfter(parameters.after, query, store);
-        const page = await readPage(store, query, cursor, parameters.limit ?? DEFAULT_PAGE, clock);
+        const page = await readPage(store, query, cursor, { limit: parameters.limit ?? DEFAULT_PAGE, included }, clock);
         await context.chargeAfterwards(FEED_ACCESS.unitsPer100Messages * Math.floor(page.messages.length / 100));
         return reply.send(page);
       }
       const lastEventID = [headers['last-event-id']].flat()[0];
       const cursor = parseAfter(lastEventID || parameters.after, query, store);
-      await limits.get(network.name)?.run(context.client, async () => {
+      await limits.get(network.name)?.run(context.client, async (displaced) => {
         await context.chargeMore(FEED_ACCESS.stream.units - FEED_ACCESS.units);
-        return streamFeed(reply, { context, clock, store, query, cursor, stopping: stopping.signal });
+        return streamFeed(reply, {
+          context,
+          clock,
+          store,
+          query,
+          cursor,
+          included,
+          displaced,
+          stopping: stopping.signal,
+        });
       });
       // Fastify sends nothing then; its types do not allow for that.
       return reply as never;
@@ -100,12 +121,16 @@ function registerMessage(server: Server, { paths, clock }: FeedRoutesOptions): v
         tags,
         summary: 'A message of a watched chain',
         description:
-          'The last one with this ID: a contract may send the same message again. With a destination, the signed message is one that the ' +
+          'The last one with this ID: a contract may send the same message again. The hash of a transaction finds the message that it sent. With a destination, the signed message is one that the ' +
           'destination accepts now: it is signed again if the stored one is not signed, or if the epoch of the destination has moved on so ' +
           'far that it would be refused.',
-        params: Type.Object({ network: paths.network, messageId: text('In hex or cb58') }),
+        params: Type.Object({
+          network: paths.network,
+          messageId: text('In hex or cb58; or the hash of a transaction that sent one message, with 0x'),
+        }),
         querystring: Type.Object({
           destinationBlockchainId: Type.Optional(text('The blockchain that will verify the message, in hex or cb58')),
+          include: INCLUDE,
         }),
         response: { 200: DeliveredMessage, ...feedAggregationErrorResponses(400, 403, 404, 500, 502, 503) },
       },
@@ -120,11 +145,11 @@ function registerMessage(server: Server, { paths, clock }: FeedRoutesOptions): v
         'destinationBlockchainId',
         request.query.destinationBlockchainId,
       );
-      const found = store.find(id);
+      const found = store.find(id) ?? findByTransaction(store, messageId, network.name);
       if (found === undefined) throw new HttpError('unknown_message', `the feed has no message ${messageId}`);
-      return reply.send(
-        await presentDelivered(found, { destinationChainID, network, context: request.context, clock }),
-      );
+      const included = { accessList: request.query.include === 'accessList' };
+      const { context } = request;
+      return reply.send(await presentDelivered(found, { destinationChainID, included, network, context, clock }));
     },
   );
 }
@@ -182,6 +207,17 @@ const DESCRIPTION = `A network that watches chains (\`networks.NAME.feed.chains\
 **Pages.** Ask again with \`after\` set to \`nextCursor\`. A message comes again when its status has changed. A cursor belongs to the parameters of its query, except \`limit\`. Another replica repeats the messages that were not confirmed or not signed yet.
 
 **Streams.** \`Accept: text/event-stream\` gets stored messages after the cursor, then each new one as soon as it is signed or has failed, so that one that is signed late comes late. A message that is still neither 10 s after its block was executed is sent as \`pending\`, and again later. The \`id\` of an event is the cursor after it: send it as \`Last-Event-ID\`, which replaces \`after\`, to go on after a disconnect. At the same replica no message is sent twice in the same status.`;
+
+/** Returns the message that a transaction sent. @throws {HttpError} `several_messages` */
+function findByTransaction(store: MessageReader, text: string, network: string): FeedMessage | undefined {
+  if (!isTxHash(text)) return undefined;
+  const after = new Map(store.progress().map(({ chainID }) => [chainID, ORIGIN]));
+  const found = store.page({ after, txHash: parseTxHash(text), limit: MAX_PAGE });
+  if (found.length <= 1) return found[0];
+  const path = PATH.replace(':network', network);
+  const message = `transaction ${text} sent several messages: choose one by its ID, or read them from ${path}?txHash=${text}`;
+  throw new HttpError('several_messages', message, { details: presentSentMessages(found) });
+}
 
 /** @throws {HttpError} */
 function messagesOf({ name, feed: { messages, isStarting } }: Network): MessageReader {

@@ -4,10 +4,11 @@ import type { RequestContext } from '../../http/request/request-context.ts';
 import { FEED_ACCESS } from '../../http/request/route-access.ts';
 import { EventStream, encodeEvent, encodeEventText } from '../../http/server/event-stream.ts';
 import { type Clock, repeat } from '../../lib/concurrency/clock.ts';
+import type { Included } from '../aggregation/signed-message-record.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 import { type FeedQuery, textOfQuery } from './feed-query.ts';
 import { FeedReader } from './feed-reader.ts';
-import { presentChain, presentFeedMessage } from './feed-records.ts';
+import { presentChain, presentEventMessage } from './feed-records.ts';
 
 /** Time after its execution in which a pending message is not sent, since it is mostly signed by then. */
 const DELAY_MS = 10_000;
@@ -20,7 +21,7 @@ const EXAMINED_AT_ONCE = 256;
 /** A client that has not read the last events after this time is told so, and has the same time to read that. */
 export const SLOW_AFTER_MS = 30_000;
 
-export const CLOSE_REASONS = ['client', 'lagging', 'expired', 'error', 'shutdown'] as const;
+export const CLOSE_REASONS = ['client', 'lagging', 'expired', 'error', 'shutdown', 'displaced'] as const;
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 export interface FeedStreamOptions {
@@ -29,7 +30,10 @@ export interface FeedStreamOptions {
   readonly store: MessageReader;
   readonly query: FeedQuery;
   readonly cursor: Cursor;
+  readonly included: Included;
   readonly stopping: AbortSignal;
+  /** Aborts when the stream has to end in favour of another client's. */
+  readonly displaced: AbortSignal;
 }
 
 /**
@@ -63,7 +67,7 @@ class FeedStream {
   #cancelDelayed: (() => void) | undefined;
 
   constructor(reply: FastifyReply, options: FeedStreamOptions) {
-    const { context, clock, store, query, stopping } = options;
+    const { context, clock, store, query, stopping, displaced } = options;
     this.#reply = reply;
     this.#options = options;
     this.#query = textOfQuery(query);
@@ -78,6 +82,7 @@ class FeedStream {
     );
     listen(context.signal, signal, () => this.#ending.reject(context.signal.reason));
     listen(stopping, signal, () => this.#end('shutdown', this.#watermarkEvent()));
+    listen(displaced, signal, () => this.#end('displaced', this.#watermarkEvent()));
     let ticks = 0;
     repeat(clock, signal, async () => {
       this.#isWatermarkDue = true;
@@ -128,7 +133,7 @@ class FeedStream {
         isCaughtUp = next.value === 'caught up';
         break;
       }
-      const event = encodeEventText('message', jsonOf(next.value), this.#cursorText());
+      const event = encodeEventText('message', textOf(next.value, this.#options.included), this.#cursorText());
       events.push(event);
       length += event.length;
     }
@@ -153,7 +158,7 @@ class FeedStream {
   #watermarkEvent(): string {
     this.#isWatermarkDue = false;
     const data = { chains: this.#reader.caughtUp.map(presentChain) };
-    return encodeEvent({ event: 'watermark', data, id: this.#cursorText() });
+    return encodeEventText('watermark', encodeLines(data), this.#cursorText());
   }
 
   #expiredEvent(oldest: Cursor): string {
@@ -186,16 +191,22 @@ class FeedStream {
 export const EXPIRED_TEXT =
   'messages after the cursor were removed, or never stored by a service that has restarted without store.path, or the cursor is of an earlier version';
 
-/** Readers of the same messages share their JSON. */
-const texts = new WeakMap<FeedMessage, string>();
+/** Readers of the same messages share their JSON, without and with access lists. */
+const texts = [new WeakMap<FeedMessage, string>(), new WeakMap<FeedMessage, string>()] as const;
 
-function jsonOf(message: FeedMessage): string {
-  let text = texts.get(message);
+function textOf(message: FeedMessage, included: Included): string {
+  const known = texts[included.accessList === true ? 1 : 0];
+  let text = known.get(message);
   if (text === undefined) {
-    text = JSON.stringify(presentFeedMessage(message));
-    texts.set(message, text);
+    text = encodeLines(presentEventMessage(message, included));
+    known.set(message, text);
   }
   return text;
+}
+
+/** Encodes JSON with a line for each field: lines of 64 KiB are more than Go's bufio.Scanner reads. */
+function encodeLines(value: unknown): string {
+  return JSON.stringify(value, undefined, 1);
 }
 
 /** Calls `act` when the signal aborts, unless `over` aborts before. */

@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import { bytesOf, type MessageReader } from '../../feed/feed-message.ts';
 import { HttpError } from '../../http/errors/http-error.ts';
 import { type Clock, nextTurn } from '../../lib/concurrency/clock.ts';
+import type { Included } from '../aggregation/signed-message-record.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 import { type FeedQuery, textOfQuery } from './feed-query.ts';
 import { FeedReader } from './feed-reader.ts';
@@ -20,7 +21,7 @@ export async function readPage(
   store: MessageReader,
   query: FeedQuery,
   cursor: Cursor,
-  limit: number,
+  { limit, included }: { readonly limit: number; readonly included: Included },
   clock: Pick<Clock, 'afterTurn'>,
 ): Promise<Static<typeof MessagePage>> {
   const reader = new FeedReader({ store, query, cursor });
@@ -42,7 +43,7 @@ export async function readPage(
         hasMore = next.value === 'more';
         break;
       }
-      messages.push(presentFeedMessage(next.value));
+      messages.push(presentFeedMessage(next.value, included));
       bytes += bytesOf(next.value);
     }
   }

@@ -121,7 +121,7 @@ export type DecodedPayload = HashPayload | AddressedCall | UnknownPayload;
  */
 export type DecodedJustification = SubnetIDIndex | RegisterL1ValidatorMessage;
 /**
- * One event: the texts after `id:` and `event:`, and the JSON after `data:`
+ * One event: the texts after `id:` and `event:`, and the JSON after `data:`, whose lines a client joins. A line has at most 60,000 bytes, an event some 200,000
  *
  * This interface was referenced by `Unused`'s JSON-Schema
  * via the `definition` "FeedEvent".
@@ -253,6 +253,10 @@ export interface ListMessagesQuery {
    */
   sourceBlockchainId?: string;
   /**
+   * Only messages of this transaction: its hash with 0x
+   */
+  txHash?: string;
+  /**
    * Only messages of this sender: an EVM address with 0x
    */
   sender?: string;
@@ -264,6 +268,10 @@ export interface ListMessagesQuery {
    * Only messages of this status
    */
   status?: 'pending' | 'signed' | 'failed';
+  /**
+   * Adds the access list of the transaction that delivers the message to an EVM chain
+   */
+  include?: 'accessList';
   /**
    * The cursor after which messages are read: nextCursor of an answer, or the id of an event. `recent` begins with the last messages, at most 100 of a chain. Without it, reading begins with the oldest stored message
    */
@@ -282,6 +290,10 @@ export interface GetMessageQuery {
    * The blockchain that will verify the message, in hex or cb58
    */
   destinationBlockchainId?: string;
+  /**
+   * Adds the access list of the transaction that delivers the message to an EVM chain
+   */
+  include?: 'accessList';
 }
 /**
  * This interface was referenced by `Unused`'s JSON-Schema
@@ -389,6 +401,10 @@ export interface ListRequestsQuery {
   messageId?: string;
   /**
    * Only requests that name this transaction, by its ID or hash in hex or cb58. Those that name a message which it sent are found by messageId
+   */
+  txHash?: string;
+  /**
+   * The same as txHash, its earlier name
    */
   transaction?: string;
   /**
@@ -1399,9 +1415,9 @@ export interface DeliveredMessage {
    */
   executedAt: number;
   /**
-   * In hex, without a prefix
+   * In hex, without a prefix. Events of signed messages leave it out: the signed message begins with it
    */
-  unsignedMessage: string;
+  unsignedMessage?: string;
   /**
    * `pending`: it is being signed; `signed`: it has a quorum; `failed`: it could not be signed until now, and is tried again
    */
@@ -1431,6 +1447,23 @@ export interface DeliveredMessage {
    * Weight of all validators of the subnet
    */
   totalWeight?: string;
+  /**
+   * Percent of the weight that signed, rounded down
+   */
+  quorumPercentage?: number;
+  /**
+   * With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain
+   */
+  accessList?: {
+    /**
+     * The Warp precompile
+     */
+    address: string;
+    /**
+     * The signed message, one byte 0xff, and zeros up to whole words of 32 bytes, in hex with 0x
+     */
+    storageKeys: string[];
+  }[];
   epoch?: Epoch;
   /**
    * Missing if nothing is known against the message
@@ -1689,9 +1722,9 @@ export interface FeedMessage {
    */
   executedAt: number;
   /**
-   * In hex, without a prefix
+   * In hex, without a prefix. Events of signed messages leave it out: the signed message begins with it
    */
-  unsignedMessage: string;
+  unsignedMessage?: string;
   /**
    * `pending`: it is being signed; `signed`: it has a quorum; `failed`: it could not be signed until now, and is tried again
    */
@@ -1721,6 +1754,23 @@ export interface FeedMessage {
    * Weight of all validators of the subnet
    */
   totalWeight?: string;
+  /**
+   * Percent of the weight that signed, rounded down
+   */
+  quorumPercentage?: number;
+  /**
+   * With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain
+   */
+  accessList?: {
+    /**
+     * The Warp precompile
+     */
+    address: string;
+    /**
+     * The signed message, one byte 0xff, and zeros up to whole words of 32 bytes, in hex with 0x
+     */
+    storageKeys: string[];
+  }[];
 }
 /**
  * Every few seconds: how far the chains were read
@@ -1951,6 +2001,10 @@ export interface RequestRecord {
   messageId?: string;
   /**
    * The transaction that the request names: an EVM hash with 0x, or the ID of a P-Chain transaction in cb58
+   */
+  txHash?: string;
+  /**
+   * The same as txHash, its earlier name
    */
   transaction?: string;
   /**

@@ -30,9 +30,9 @@ export function encodeEvent({ event, data, id }: ServerSentEvent): string {
   return encodeEventText(event, JSON.stringify(data), id);
 }
 
-/** @param json the data, without line breaks */
+/** @param json the data, whose lines clients join again */
 export function encodeEventText(event: string, json: string, id?: string): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`;
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json.replaceAll('\n', '\ndata: ')}\n\n`;
 }
 
 export interface EventStreamOptions {

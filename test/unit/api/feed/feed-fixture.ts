@@ -49,6 +49,7 @@ export function createFeedServer(current: () => MessageStore | undefined, option
       return current();
     },
     chains: () => [],
+    findCChain: async () => OTHER_CHAIN,
     replay,
     isStarting,
   };

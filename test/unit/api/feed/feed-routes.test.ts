@@ -81,6 +81,7 @@ describe('GET messages', () => {
         pChainHeight: 11,
         signedWeight: '80',
         totalWeight: '100',
+        quorumPercentage: 80,
       },
     ]);
     const { blockHash, blockTimeMs: blockTime } = checkpoint(12);
@@ -137,6 +138,39 @@ describe('GET messages', () => {
     expect(await found({ sourceBlockchainId: OTHER_CHAIN })).toEqual([]);
   });
 
+  test('finds the messages of a transaction, and those that come', async () => {
+    const txHash = `0x${'ab'.repeat(32)}`;
+    store.append(CHAIN, blocks(10, 11, [emitted(10, 0), emitted(11, 0, { txHash }), emitted(11, 1, { txHash })]));
+    const first = await get({ txHash: txHash.toUpperCase().replace('0X', '0x') });
+    expect(blocksOf(first)).toEqual([
+      [11, 0, 'pending'],
+      [11, 1, 'pending'],
+    ]);
+    sign(store, emitted(10, 0), emitted(11, 1));
+    expect(blocksOf(await get({ txHash, after: first.nextCursor }))).toEqual([[11, 1, 'signed']]);
+    expect(blocksOf(await get({ txHash: `${txHash.slice(0, -1)}0` }))).toEqual([]);
+  });
+
+  test('has access lists on request', async () => {
+    const message = emitted(10, 0);
+    store.append(CHAIN, blocks(10, 11, [message, emitted(11, 0)]));
+    sign(store, message);
+    const [signed, pending] = (await get({ include: 'accessList' })).messages;
+    const accessList = [
+      { address: '0x0200000000000000000000000000000000000005', storageKeys: [`0x010203ff${'0'.repeat(56)}`] },
+    ];
+    expect([signed?.accessList, pending?.accessList]).toEqual([accessList, undefined]);
+    expect(await get({ include: 'accessList' }, `/${message.message.id}`)).toMatchObject({ accessList });
+  });
+
+  test('takes the name of the C-Chain on every network', async () => {
+    store.append(OTHER_CHAIN, blocks(10, 10, [emitted(10, 0, { chainID: OTHER_CHAIN })]));
+    store.append(CHAIN, blocks(10, 10, [emitted(10, 1)]));
+    for (const name of ['C', 'c']) {
+      expect(blocksOf(await get({ sourceBlockchainId: name }))).toEqual([[10, 0, 'pending']]);
+    }
+  });
+
   test('begins with the last messages on request', async () => {
     const messages = Array.from({ length: 300 }, (_, index) => emitted(10 + index, 0));
     store.append(CHAIN, blocks(10, 309, messages));
@@ -153,7 +187,10 @@ describe('GET messages', () => {
     await refused({ after: 'nonsense' }, /^after is not a cursor/);
     await refused({ after: nextCursor, status: 'signed' }, /^after is a cursor of another query/);
     await refused({ sender: '0x12' }, /^sender must be an EVM address/);
-    await refused({ sourceBlockchainId: 'C' }, /^sourceBlockchainId is no watched chain; watched: /);
+    for (const name of ['P', 'X']) {
+      await refused({ sourceBlockchainId: name }, /^sourceBlockchainId is no watched chain; watched: /);
+    }
+    await refused({ txHash: '0x12' }, /^txHash must be the hash of a transaction/);
     await refused({ limit: '1001' }, /^limit must be an integer from 1 to 1000/);
     await refused({ form: '1' }, /^unknown parameter form/);
   });
@@ -232,6 +269,20 @@ describe('GET messages/{messageId}', () => {
     const unknown = await server.inject({ url: `${MESSAGES_PATH}/${CHAIN}` });
     expectError(unknown, 404, /has no message/, 'unknown_message');
     expectError(await server.inject({ url: `${MESSAGES_PATH}/0x12` }), 400, /^messageId/, 'invalid_request');
+  });
+
+  test('finds the message of a transaction by its hash, and names those of several', async () => {
+    const [one, several] = [`0x${'ab'.repeat(32)}`, `0x${'cd'.repeat(32)}`];
+    const messages = [
+      emitted(10, 0, { txHash: one }),
+      emitted(11, 0, { txHash: several }),
+      emitted(11, 1, { txHash: several }),
+    ];
+    store.append(CHAIN, blocks(10, 11, messages));
+    expect(await get({}, `/${one}`)).toMatchObject({ messageId: messages[0]?.message.id, txHash: one });
+    const response = await server.inject({ url: `${MESSAGES_PATH}/${several}` });
+    const details = expectError(response, 400, new RegExp(`messages\\?txHash=${several}`), 'several_messages');
+    expect(details).toMatchObject({ messages: [{ logIndex: 0 }, { logIndex: 1 }], messagesOmitted: 0 });
   });
 
   test('signs a message again that its destination would refuse', async () => {

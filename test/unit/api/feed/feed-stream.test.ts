@@ -8,11 +8,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { FEED_EVENTS, type FeedMessageRecord } from '../../../../src/api/feed/feed-records.ts';
 import { SLOW_AFTER_MS } from '../../../../src/api/feed/feed-stream.ts';
 import { MAX_STREAMS_EACH } from '../../../../src/api/feed/stream-limit.ts';
+import type { EmittedMessage } from '../../../../src/feed/feed-message.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { blocks, CHAIN, emitted, OTHER_CHAIN } from '../../feed/emitted.ts';
 import { closed, limitedTo, portOf, type TestServerOptions } from '../api-fixture.ts';
-import { createFeedServer, createStore, MESSAGES_PATH, sign } from './feed-fixture.ts';
+import { createFeedServer, createStore, MESSAGES_PATH, SIGNATURE, sign } from './feed-fixture.ts';
 
 const GATHERED_MS = 20;
 const WATERMARK_MS = 3_000;
@@ -32,8 +33,8 @@ function parse(stream: string): Told[] {
     .split('\n\n')
     .filter((block) => block !== '' && !block.startsWith(':'))
     .map((block) => {
-      const [, id, event = '', json = ''] = /^(?:id: (.*)\n)?event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
-      const data = JSON.parse(json);
+      const [, id, event = '', lines = ''] = /^(?:id: (.*)\n)?event: (\w+)\n((?:data: .*\n?)+)$/.exec(block) ?? [];
+      const data = JSON.parse(lines.replaceAll(/^data: /gm, ''));
       expect(CHECKS[event]?.Errors(data)).toEqual([true, []]);
       return { id, event, data } as Told;
     });
@@ -70,14 +71,19 @@ async function start(options: TestServerOptions = {}) {
     const response = await answer;
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     const decoder = new TextDecoder();
+    let received = '';
     return {
       response,
       leave: () => reader.cancel(),
+      /** All that was read. */
+      text: () => received,
       /** Reads until the given event. */
       async until(isLast: (told: Told) => boolean): Promise<Told[]> {
         for (let text = ''; ; ) {
           const { done, value } = await reader.read();
-          text += decoder.decode(value, { stream: true });
+          const chunk = decoder.decode(value, { stream: true });
+          received += chunk;
+          text += chunk;
           const complete = text.slice(0, text.lastIndexOf('\n\n') + 2);
           const told = parse(complete);
           if (done || told.some(isLast)) return told;
@@ -144,6 +150,37 @@ describe('a stream of messages', () => {
     const [again] = await until(({ event }) => event === 'message');
     expect(again && messagesOf([again])).toEqual(['10.0 signed']);
     expect(again?.id).not.toBe(later.at(-1)?.id);
+  });
+
+  test('has a line for each field, none of which is too long, and no second copy of a message', async () => {
+    const { store, open } = await start();
+    const [long, longest] = [24 * 1024, 40_000].map((bytes, index) =>
+      emitted(10, index, { message: createUnsignedMessage(1, CHAIN, new Uint8Array(bytes)) }),
+    ) as [EmittedMessage, EmittedMessage];
+    store.append(CHAIN, blocks(10, 10, [long, longest]));
+    store.setSigned(long, { ...SIGNATURE, signedMessage: Buffer.concat([long.message.bytes, new Uint8Array(300)]) });
+    store.setFailed(longest, { code: 'insufficient_weight', reason: 'too few', attempts: 1, failedMs: 5 }, 20_000);
+    const { until, text } = await open('?include=accessList');
+    const [first, second] = (await until(isWatermark)).map(({ data }) => data);
+    expect(
+      Math.max(
+        ...text()
+          .split('\n')
+          .map(({ length }) => length),
+      ),
+    ).toBeLessThanOrEqual(60_000);
+    expect(text()).toContain('\ndata:  "blockNumber": 10,\n');
+    expect(first?.unsignedMessage).toBeUndefined();
+    expect(first?.signedMessage).toHaveLength(2 * (long.message.bytes.length + 300));
+    expect(first?.accessList?.[0]?.storageKeys.length).toBeGreaterThan(700);
+    expect([second?.status, second?.unsignedMessage, second?.payload.kind]).toEqual(['failed', undefined, 'unknown']);
+  });
+
+  test('of a message that is not signed has the unsigned one', async () => {
+    const { store, open } = await start();
+    store.append(CHAIN, blocks(10, 10, [emitted(10, 0)]));
+    const [message] = await (await open('?status=pending')).until(isWatermark);
+    expect(message?.data.unsignedMessage).toBe(Buffer.from(emitted(10, 0).message.bytes).toString('hex'));
   });
 
   test('shows the second failure of a message after it, and not the first', async () => {
