@@ -103,7 +103,8 @@ export const MessagesSchema = Type.Object(
       Type.Object({
         messageId: Type.String(),
         message: HexString,
-        transactionHash: HexString,
+        txHash: HexString,
+        transactionHash: Type.String({ description: 'The same as txHash, its earlier name' }),
         block: Type.Object({ number: Type.Integer(), hash: HexString }),
       }),
       {

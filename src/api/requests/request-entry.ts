@@ -46,6 +46,7 @@ export function entryOf(context: RequestContext, end: RequestEnd, endedAt: numbe
     route: route.url ?? '',
     network: aggregation?.network,
     messageId: message?.id ?? report?.messageID ?? resolved?.messageID,
+    txHash: asked && transactionOf(asked.subject),
     transaction: asked && transactionOf(asked.subject),
     sourceChainId: message?.sourceChainID ?? report?.sourceChainID ?? resolved?.sourceChainID,
     signingSubnetId: found?.signingSubnetID ?? asked?.signingSubnetID,

@@ -41,9 +41,10 @@ export const RequestRecord = Type.Object(
     route: text('The path of the route, with the names of its parameters'),
     network: optionalText('Missing, like the next fields, if the request was refused before it was known'),
     messageId: optionalText('The ID of the message, in cb58, where it is known'),
-    transaction: optionalText(
+    txHash: optionalText(
       'The transaction that the request names: an EVM hash with 0x, or the ID of a P-Chain transaction in cb58',
     ),
+    transaction: optionalText('The same as txHash, its earlier name'),
     sourceChainId: optionalText('In cb58'),
     signingSubnetId: optionalText('In cb58'),
     destinationBlockchainId: optionalText('The blockchain that verifies the message, in cb58, where it is known'),

@@ -74,11 +74,12 @@ export function registerRequests(server: Server, history: RequestHistory, access
           outcome: Type.Optional(oneOf(REQUEST_OUTCOMES, 'Only requests with this outcome')),
           subnetId: Type.Optional(text('Only requests with this signing subnet, in hex or cb58')),
           messageId: Type.Optional(text('Only requests for the message with this ID, in hex or cb58')),
-          transaction: Type.Optional(
+          txHash: Type.Optional(
             text(
               'Only requests that name this transaction, by its ID or hash in hex or cb58. Those that name a message which it sent are found by messageId',
             ),
           ),
+          transaction: Type.Optional(text('The same as txHash, its earlier name')),
           client: Type.Optional(
             text('Only requests of this client: `key:` and the name of its API key, or `address:` and its IP address'),
           ),
@@ -106,7 +107,8 @@ export function registerRequests(server: Server, history: RequestHistory, access
       const own = clientShown(request, access);
       const { outcome, since, limit = DEFAULT_LIMIT, ...query } = request.query;
       const client = parseClient(query.client) ?? own;
-      const txID = parseOptionalID<TxID>('transaction', query.transaction);
+      const txID =
+        parseOptionalID<TxID>('txHash', query.txHash) ?? parseOptionalID<TxID>('transaction', query.transaction);
       const filter = {
         client,
         outcome,

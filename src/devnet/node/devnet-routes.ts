@@ -80,6 +80,12 @@ function emitMessages(devnet: Devnet, { count = 1, chain = 'C', payload, sender 
   const [payloadBytes, senderBytes] = [bytesOf(payload, 'payload'), bytesOf(sender, 'sender')];
   return Array.from({ length: count }, () => {
     const { message, transactionHash, block } = devnet.emit(chain, payloadBytes, senderBytes);
-    return { messageId: message.id, message: bytesToHex(message.bytes), transactionHash, block };
+    return {
+      messageId: message.id,
+      message: bytesToHex(message.bytes),
+      txHash: transactionHash,
+      transactionHash,
+      block,
+    };
   });
 }

@@ -168,12 +168,14 @@ test('the requests of a message are found by its ID, by its transaction and by t
   expect([ofMessage?.transaction, ofMessage?.requestedPChainHeight]).toEqual([undefined, undefined]);
   expect(ofTransaction).toMatchObject({
     messageId: message.id,
+    txHash: transactionHash,
     transaction: transactionHash,
     requestedPChainHeight: pChainHeight,
     pChainHeight,
     destinationBlockchainId: blockchainID,
   });
   expect(await list(`transaction=${transactionHash}`)).toEqual([ofTransaction]);
+  expect(await list(`txHash=${transactionHash}`)).toEqual([ofTransaction]);
   expect(await list(`transaction=${parseHexOrCb58Id(transactionHash, 'txHash')}`)).toEqual([ofTransaction]);
   expect(await list(`messageId=${message.id}&outcome=aborted`)).toEqual([]);
   const all = await list('limit=2000');
