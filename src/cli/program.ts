@@ -38,6 +38,7 @@ export function createProgram(version: string, onExit: (code: number) => void): 
   addAggregate(program, run);
   addSubnet(program, run);
   addMessages(program, run);
+  addRecords(program, run);
   addServiceCommands(program, run);
   for (const command of program.commands) command.showHelpAfterError(`See ${program.name()} ${command.name()} --help`);
   return program.showHelpAfterError(`See ${program.name()} --help`).addHelpText(
@@ -161,7 +162,13 @@ function addMessages(program: Command, run: Run): void {
     .command('messages')
     .description('List the messages of the chains that a service watches, with their signatures')
     .option('--follow', 'wait for new messages; reconnects by itself')
-    .option('--after <cursor>', 'begin after a cursor that this command has printed; default: the last messages');
+    .option('--after <cursor>', 'begin after a cursor that this command has printed; default: the last messages')
+    .option('--source <id>', 'only messages of this chain: its ID, or C for the C-Chain')
+    .option('--sender <address>', 'only messages of this contract or account')
+    .option('--destination <id>', 'only Teleporter messages for this blockchain')
+    .addOption(
+      new Option('--status <status>', 'only messages of this status').choices(['pending', 'signed', 'failed']),
+    );
   addService(messages)
     .addOption(timeoutOption())
     .option('--json', 'print a line of JSON for each message, as GET …/messages has it')
@@ -169,12 +176,38 @@ function addMessages(program: Command, run: Run): void {
   messages.addHelpText(
     'after',
     `
-A message is printed again when its status changes. The cursor to go on is printed to standard error at the end.
+A message is printed again when its status changes. The cursor to go on is printed to standard error at the end; it belongs to the
+filters.
 ${examples([
   'warp-signature-aggregator messages --follow',
   'warp-signature-aggregator messages --follow --json | jq -r "select(.status == \\"signed\\").signedMessage"',
 ])}`,
   );
+}
+
+function addRecords(program: Command, run: Run): void {
+  const message = program
+    .command('message')
+    .description('Show a message of a chain that a service watches, with its signatures')
+    .argument('<messageID>', 'in hex or cb58')
+    .option('--destination <id>', 'the blockchain that will verify it: it is signed again if that would refuse it now');
+  addService(message)
+    .addOption(timeoutOption())
+    .option('--json', 'print the JSON of GET …/messages/{messageId}')
+    .action(run(async () => (await import('./commands/record.ts')).showMessage));
+  addExamples(message, ['warp-signature-aggregator message 0x4f1d… --json | jq -r .signedMessage']);
+  const request = program
+    .command('request')
+    .description(
+      'Show what happened to a recent request for a signature: outcome, stages, and which validators did not sign',
+    )
+    .argument('<requestID>', 'the x-request-id of its answer')
+    .addOption(urlOption())
+    .addOption(keyOption())
+    .addOption(timeoutOption())
+    .option('--json', 'print the JSON of GET /v1/requests/{id}')
+    .action(run(async () => (await import('./commands/record.ts')).showRequest));
+  addExamples(request, ['warp-signature-aggregator request 2kZ9… --api-key "$KEY"']);
 }
 
 function addServiceCommands(program: Command, run: Run): void {
@@ -249,9 +282,17 @@ function addInput(command: Command): Command {
 
 function addService(command: Command): Command {
   return command
-    .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).env('WARP_API_URL'))
+    .addOption(urlOption())
     .option('--network <name>', 'the name of the network; optional if there is only one')
-    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'));
+    .addOption(keyOption());
+}
+
+function urlOption(): Option {
+  return new Option('--url <url>', 'a running service').default(DEFAULT_URL).env('WARP_API_URL');
+}
+
+function keyOption(): Option {
+  return new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY');
 }
 
 function addSource(command: Command): Command {

@@ -13,6 +13,10 @@ export interface MessagesOptions {
   readonly apiKey?: string;
   readonly timeout: number;
   readonly after?: string;
+  readonly source?: string;
+  readonly sender?: string;
+  readonly destination?: string;
+  readonly status?: string;
   readonly follow?: boolean;
   readonly json?: boolean;
 }
@@ -57,8 +61,8 @@ async function readPages(
   const path = `${await client.networkPath(options.network, undefined)}/messages`;
   let cursor = after;
   for (let pages = 0; pages < MAX_PAGES && !signal.aborted; pages += 1) {
-    const query = new URLSearchParams({ after: cursor, limit: String(PAGE_SIZE) });
-    const page = await client.get(`${path}?${query.toString()}`, MessagePage);
+    const query = queryOf(options, { after: cursor, limit: String(PAGE_SIZE) });
+    const page = await client.get(`${path}?${query}`, MessagePage);
     for (const message of page.messages) show(message);
     cursor = page.nextCursor;
     if (!page.hasMore) break;
@@ -78,7 +82,7 @@ async function follow(
       await using client = openClient(options);
       const path = `${await client.networkPath(options.network, undefined)}/messages`;
       const after = cursorOf();
-      const events = client.stream(`${path}?${new URLSearchParams({ after }).toString()}`, undefined, signal);
+      const events = client.stream(`${path}?${queryOf(options, { after })}`, undefined, signal);
       for await (const { id = after, event, data } of events) {
         failures = 0;
         if (event === 'expired') throw expired(data);
@@ -91,6 +95,13 @@ async function follow(
     }
     await sleep(systemClock, backoffMs(failures + 1, PAUSES), signal);
   }
+}
+
+/** Adds the filters, to which a cursor belongs. */
+function queryOf({ source, sender, destination, status }: MessagesOptions, place: Record<string, string>): string {
+  const filters = { sourceBlockchainId: source, sender, destinationBlockchainId: destination, status };
+  const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return new URLSearchParams([...given, ...Object.entries(place)]).toString();
 }
 
 function openClient({ url, apiKey, timeout }: MessagesOptions): ServiceClient {

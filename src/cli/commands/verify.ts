@@ -11,9 +11,9 @@ import { type BlockchainID, parseHexOrCb58Id, type SubnetID } from '../../warp/i
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, parseAddress, readHexInput } from '../io/input.ts';
+import type { PChainSigners } from '../io/p-chain-signers.ts';
 import { readSetFile, type SavedSet } from '../io/set-file.ts';
 import { formatTable, percentOf, print, recordLines, styled } from '../io/text.ts';
-import type { PChainSigners } from './p-chain-signers.ts';
 
 export interface VerifyOptions extends InputOptions {
   readonly set?: string;
@@ -81,7 +81,7 @@ async function findExpected(
     return { ...(await readSetFile(set)), networkID, quorumNum: quorumNum ?? DEFAULT_QUORUM_NUM };
   }
   // Loads the HTTP client.
-  const { askPChainSigners } = await import('./p-chain-signers.ts');
+  const { askPChainSigners } = await import('../io/p-chain-signers.ts');
   const timeoutMs = 1_000 * options.timeout;
   const chosen = await askPChainSigners(
     pChain,

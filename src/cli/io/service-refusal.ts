@@ -17,10 +17,12 @@ const NEGATIVE: ReadonlySet<ErrorCode> = new Set([
   'validation_not_over',
   'no_message_in_transaction',
   'justification_not_found',
+  'unknown_request',
 ]);
 
 /** Options by the fields of the API that errors name, also amid a sentence. */
 const OPTIONS: Readonly<Record<string, string>> = {
+  sourceBlockchainId: '--source',
   txHash: '--tx',
   blockchainId: '--chain',
   logIndex: '--log-index',

@@ -70,6 +70,36 @@ test('the command messages prints stored messages, and follows new ones until it
   expect(await errors).toMatch(/^go on with --after \S+\n$/);
 }, 60_000);
 
+test('the command messages filters as the API does, and message shows one of them', async () => {
+  await using watching = await service.another({ network: { feed: { chains } } });
+  const { url } = watching.app;
+  const ofC = service.devnet.chains.C.emit(Buffer.from('of C')).id;
+  const ofL1 = service.devnet.chains.L1.emit(Buffer.from('of the L1')).id;
+  await readUntil(url, [ofC, ofL1]);
+  const idsOf = async (...filters: readonly string[]): Promise<string[]> => {
+    const { code, out, err } = await runCommand(['messages', '--url', url, '--json', ...filters]);
+    expect(code, err).toBe(0);
+    return out
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => (JSON.parse(line) as FeedMessageRecord).messageId);
+  };
+  const onL1 = await idsOf('--source', l1.blockchainID, '--status', 'signed');
+  expect([onL1.includes(ofL1), onL1.includes(ofC)]).toEqual([true, false]);
+  expect(await idsOf('--sender', `0x${'1'.repeat(40)}`)).toEqual([]);
+  expect(await idsOf('--destination', `0x${'1'.repeat(64)}`)).toEqual([]);
+  const refused = await runCommand(['messages', '--url', url, '--source', l1.subnetID]);
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('--source is no watched chain') });
+
+  const shown = await runCommand(['message', ofL1, '--url', url, '--destination', l1.blockchainID, '--json']);
+  expect(shown.code, shown.err).toBe(0);
+  expect(JSON.parse(shown.out)).toMatchObject({ messageId: ofL1, status: 'signed', signedMessage: expect.any(String) });
+  const words = await runCommand(['message', ofC, '--url', url]);
+  expect(words).toMatchObject({ code: 0, out: expect.stringMatching(/^message ID +.*\n[^]*status +signed\n/) });
+  const unknown = await runCommand(['message', `0x${'0'.repeat(64)}`, '--url', url]);
+  expect(unknown).toMatchObject({ code: 3, err: expect.stringContaining('the feed has no message') });
+}, 60_000);
+
 test('a reader that moves to another replica with its cursor misses no message', async () => {
   await using one = await service.another({ network: { feed: { chains } } });
   await using other = await service.another({ network: { feed: { chains } } });

@@ -4,6 +4,7 @@ import type { RequestRecord } from '../../../src/api/requests/request-record.ts'
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { parseHexOrCb58Id } from '../../../src/warp/ids.ts';
 import { createLogLines } from '../../support/log-lines.ts';
+import { runCommand } from '../../unit/cli/run-command.ts';
 import { shareService, whileValidators } from './shared-service.ts';
 
 const POST_ROUTE = '/v1/signatureAggregator/:network/aggregateSignatures';
@@ -215,4 +216,16 @@ test.each([
 ])('a request by the ID %s is a %i', async (id, status, code) => {
   const answer = await service.get(`/v1/requests/${id}`);
   expect([answer.status, answer.body['code']]).toEqual([status, code]);
+});
+
+test('the command request shows a record', async () => {
+  const { url } = service.app;
+  await service.post({ message: newMessage() }, undefined, named('by-the-command'));
+  const json = await runCommand(['request', 'by-the-command', '--url', url, '--json']);
+  expect(json.code, json.err).toBe(0);
+  expect(JSON.parse(json.out)).toEqual(await recordOf('by-the-command'));
+  const words = await runCommand(['request', 'by-the-command', '--url', url]);
+  expect(words).toMatchObject({ code: 0, out: expect.stringMatching(/outcome +signed\n/) });
+  const unknown = await runCommand(['request', 'never', '--url', url]);
+  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining('no recent request has the ID never') });
 });
