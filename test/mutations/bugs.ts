@@ -241,25 +241,31 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a failure stays cached after its time': ['nowMs >= failure.untilMs', 'nowMs < 0'],
     'a connected validator does not end a cached failure': ["code !== 'not_connected' |", "code === 'not_connected' |"],
   }),
-  ...bugsOf('src/aggregation/collection/query-plan.ts', REQUEST, {
+  ...bugsOf('src/aggregation/collection/validator-state.ts', COLLECTION, {
     'an invalid signature is asked for again': [
-      "    case 'invalid_signature':\n      return { kind: 'failed', failure };",
-      "    case 'invalid_signature':\n      return waiting(nowMs);",
+      "return { kind: 'failed', attempts, timeouts, failure, isForGood: false };",
+      'return waiting(0);',
     ],
-    'avoided validators are asked before the quorum needs them': [".kind === 'avoided' &&", ".kind === 'doubtful' &&"],
+    'a refusal is forgotten when the validator is asked again': [
+      "return { ...asked, kind: 'asking',",
+      "return { attempts, timeouts, kind: 'asking',",
+    ],
   }),
-  ...bugsOf('src/aggregation/collection/query-plan.ts', COLLECTION, {
-    'a collection goes on when the quorum is out of reach': ['+ possible < neededWeight', '+ possible < 0n'],
+  ...bugsOf('src/aggregation/collection/collection-plan.ts', REQUEST, {
+    'avoided validators are asked before the quorum needs them': [
+      "if (kind === 'avoided' && is",
+      "if (kind === 'doubtful' && is",
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/collection-plan.ts', COLLECTION, {
+    'a collection goes on when the quorum is out of reach': ['+ seen.possible < neededWeight', '+ seen.possible < 0n'],
+    'a collection waits beside answers that are due': ['return isIdle && needsRefusing ?', 'return needsRefusing ?'],
   }),
   ...bugsOf('src/aggregation/collection/tally.ts', COLLECTION, {
     'details name any number of validators': ['missing: missing.slice(0, MAX_MISSING)', 'missing'],
-    'a refusal is forgotten when the validator is asked again': [
-      "return failure?.kind === 'invalid_signature' ? undefined : before;",
-      'return undefined;',
-    ],
     'details report a validator that refused and is asked again as without an answer': [
-      '  const known = knownOutcome(tally, index);\n  if (known !== undefined) return known;',
-      "  const known = failureOf(tally.states[index]) ?? (tally.states[index]?.kind === 'signed' ? SIGNED : undefined);\n  if (known !== undefined) return known;",
+      '  const known = knownOutcome(state);\n  if (known !== undefined) return known;',
+      '  const known = knownOutcome({ ...state, refusal: undefined });\n  if (known !== undefined) return known;',
     ],
   }),
   ...bugsOf('src/aggregation/collection/progress.ts', COLLECTION, {
@@ -298,7 +304,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/collection/collected-signatures.ts', REQUEST, {
     'a stored signature of an avoided validator is used': ['|| avoided.has(validator.index) ||', '||'],
   }),
-  ...bugsOf('src/aggregation/collection/query-plan.ts', ['test/unit/aggregation/refused-messages.test.ts'], {
+  ...bugsOf('src/aggregation/collection/collection-plan.ts', ['test/unit/aggregation/refused-messages.test.ts'], {
     'until one signs, many validators that refused are asked again for one that waits': [
       'const PROBES = 2;',
       'const PROBES = 20;',
@@ -832,8 +838,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       ';',
     ],
   }),
-  ...bugsOf('src/aggregation/collection/query-plan.ts', COLLECTION, {
-    'an avoided validator hides what the others may sign': ['collection.possibleOfAvoided()', '0n'],
+  ...bugsOf('src/aggregation/collection/collection-plan.ts', COLLECTION, {
+    'an avoided validator hides what the others may sign': ['seen.lastResort - seen.avoided >=', 'seen.lastResort >='],
   }),
   ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
     'the body of an error is read to its end': ['    if (part.length < chunk.length) break;\n', ''],
@@ -1063,12 +1069,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       /were reported|below \d+ %/,
     ],
   }),
-  ...simulatedBugsOf('service', 'src/aggregation/collection/query-plan.ts', {
+  ...simulatedBugsOf('service', 'src/aggregation/collection/collection-plan.ts', {
     'a lost quorum that is not noticed': [
       ": { kind: 'out of reach' };",
-      ": { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY, isIdle: false };",
+      ": { kind: 'wait', wakeAtMs: NEVER, isIdle: false };",
       /after its quorum was out of reach/,
     ],
+  }),
+  ...simulatedBugsOf('service', 'src/aggregation/collection/validator-state.ts', {
     'a validator that is asked again and again': [
       'return refusalDelaysMs[repeats] ?? refusalDelaysMs.at(-1) ?? 0',
       'return 0',

@@ -13,7 +13,7 @@ export type CollectedSignatures = ReturnType<typeof createCollectedSignatures>;
 
 /** Signatures of one collection: adds them up, stores those of a verified message, and excludes invalid ones. */
 export function createCollectedSignatures(options: CollectionContext) {
-  const { tally, sum, store, signatureKey, invalidSigners, plan } = options;
+  const { tally, apply, sum, store, signatureKey, invalidSigners, plan } = options;
   const { avoided, message, quorumNum } = plan;
   const { clock, observeDelay, metrics, countOutcome, progress, changes, times, signal, over } = options;
   const fromStore = new Set<number>();
@@ -67,7 +67,7 @@ export function createCollectedSignatures(options: CollectionContext) {
       signal.throwIfAborted();
       throw new CollectionOver();
     }
-    tally.set(validator.index, { kind: 'signed', signature });
+    apply(validator.index, { kind: 'signed', signature });
     return undefined;
   }
 
@@ -129,7 +129,7 @@ export function createCollectedSignatures(options: CollectionContext) {
         continue;
       }
       sum.remove(index);
-      tally.set(index, { kind: 'answered' });
+      apply(index, { kind: 'answered' });
       held.push({ validator, signature: state.signature });
     }
     return held;
@@ -146,7 +146,7 @@ export function createCollectedSignatures(options: CollectionContext) {
         if (isOver()) return;
         if (isGood) {
           proven.add(validator.index);
-          tally.set(validator.index, { kind: 'signed', signature });
+          apply(validator.index, { kind: 'signed', signature });
         } else await putAside(validator.index, NOT_ITS_SIGNATURE);
       } catch (error) {
         // Jobs of an ended collection are dropped.
@@ -162,14 +162,14 @@ export function createCollectedSignatures(options: CollectionContext) {
     sum.remove(index);
     const failure: AttemptFailure = { kind: 'invalid_signature', reason };
     countOutcome(validatorAt(index), failure);
-    tally.set(index, { kind: 'failed', failure });
+    apply(index, { kind: 'failed', failure, nowMs: clock.monotonicMs() });
     await store.delete(signatureKey, validatorAt(index).publicKeyHex);
   }
 
   async function askItself(index: number): Promise<void> {
     fromStore.delete(index);
     sum.remove(index);
-    tally.set(index, { kind: 'waiting', notBeforeMs: 0, attempts: 0 });
+    apply(index, { kind: 'forgotten' });
     await store.delete(signatureKey, validatorAt(index).publicKeyHex);
   }
 

@@ -16,6 +16,7 @@ import type { SignatureSource } from '../validators/signature-source.ts';
 import type { CollectionTimes } from './job.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { Tally } from './tally.ts';
+import type { ValidatorEvent, ValidatorState } from './validator-state.ts';
 
 export interface CollectionDeps {
   readonly source: SignatureSource;
@@ -52,7 +53,8 @@ export interface CollectionContext extends CollectionParts, CollectionDeps {
   readonly sum: ReturnType<BlsService['startAggregation']>;
   readonly countOutcome: CountOutcome;
   readonly changes: WakeUp;
-  readonly isPChainMessage: boolean;
+  /** Changes the state of a validator by what happened to it, and returns the new state. */
+  readonly apply: (index: number, event: ValidatorEvent) => ValidatorState;
   /** Aborts when the collection is disposed of, and ends pending requests except trials. */
   readonly over: AbortSignal;
 }

@@ -7,12 +7,11 @@ import type { SigningPlan } from '../signers/signing-plan.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
 import { CollectionOver, createCollectedSignatures, yieldForLargeSet } from './collected-signatures.ts';
 import type { CollectionContext, CollectionDeps, CollectionParts } from './collection-context.ts';
-import { CollectionState } from './collection-state.ts';
-import type { Collection, Insufficient, JobEnd } from './job.ts';
-import { MAX_ASKED_AT_ONCE, planProbes, planQueries, type QueryPlan, refusalDelayMs } from './query-plan.ts';
-import { weightRefusedForGood } from './refusal-verdict.ts';
-import { createTally, summarizeTally, type Tally, weighOutcomes } from './tally.ts';
+import { type CollectionPlan, planCollection, planProbes } from './collection-plan.ts';
+import type { Collection, Insufficient, JobEnd, SignedEnd } from './job.ts';
+import { createTally, summarizeTally, type Tally, weighOutcomes, weightRefusedForGood } from './tally.ts';
 import { createValidatorQueries } from './validator-queries.ts';
+import { refusalDelayMs, transition, type ValidatorState } from './validator-state.ts';
 
 export function openCollection(parts: CollectionParts, deps: CollectionDeps): Collection {
   return new MessageCollection(parts, deps);
@@ -41,35 +40,33 @@ class MessageCollection implements Collection {
     const { signal } = this.#parts;
     await permit.resume(signal);
     const work = this.#work ?? (await this.#begin());
-    let isResting = false;
+    const { tally, stages } = work;
     for (;;) {
       signal.throwIfAborted();
-      const plan = this.#plan(work, work.hasSigned());
-      if (isResting && isWork(plan)) {
-        isResting = false;
-        work.stages.enter('collect');
-        await permit.resume(signal);
-        continue;
-      }
-      const { tally, signatures, queries } = work;
+      const plan = this.#plan(work, hasSigned(tally));
       const isTimeUp = this.#finishing.length > 0;
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
-        work.stages.enter('verify');
-        const verified = await signatures.verify(isTimeUp);
-        if (verified === undefined) continue;
-        queries.othersSigned(this.#probes === 0);
-        const isTargetReached = verified.signedWeight >= tally.targetWeight;
-        return { kind: 'signed', ...verified, isTargetReached, weights: weighOutcomes(tally, this.#isConnected) };
+        await permit.resume(signal);
+        stages.enter('verify');
+        const signed = await this.#verify(work, isTimeUp);
+        if (signed !== undefined) return signed;
+        continue;
       }
       if (isTimeUp) this.#settle(this.#finishing.splice(0));
-      if (plan.kind === 'out of reach') return this.#insufficient();
-      if (plan.kind === 'not yet') return plan;
-      this.#ask(work, plan.ask);
-      if (plan.isIdle && !isResting) {
-        isResting = true;
-        permit.rest();
+      switch (plan.kind) {
+        case 'out of reach':
+          return this.#insufficient();
+        case 'not yet':
+          return { kind: 'not yet' };
+        case 'ask':
+          stages.enter('collect');
+          await permit.resume(signal);
+          for (const validator of plan.validators) work.queries.ask(validator);
+          break;
+        case 'wait':
+          if (plan.isIdle) permit.rest();
       }
-      await this.#changes.next(plan.wakeAtMs);
+      await this.#nextTurn(plan.wakeAtMs);
     }
   }
 
@@ -77,29 +74,29 @@ class MessageCollection implements Collection {
     const { plan, signal } = this.#parts;
     const { clock, limits } = this.#deps;
     const work = this.#work ?? (await this.#begin());
+    const { tally, queries, stages } = work;
     this.#isShed = true;
     permit.wait(bytesToWait(plan));
     this.#isShed = false;
-    work.stages.enter('execution');
-    const { signedWeight } = work.tally;
+    stages.enter('execution');
+    const { signedWeight } = tally;
+    let probeAtMs = clock.monotonicMs();
     this.#isAwaitingExecution = true;
     try {
-      for (let probeAtMs = 0; ; ) {
+      for (;;) {
         this.#settle([...this.#awaiting.splice(0), ...this.#finishing.splice(0)]);
         signal.throwIfAborted();
-        const plan = this.#plan(work, false);
-        const isChanged = plan.kind === 'enough' || plan.kind === 'out of reach' || !isIdle(plan);
-        if (isChanged || work.tally.signedWeight !== signedWeight) return;
+        const next = this.#plan(work, false);
+        const isStill = next.kind === 'not yet' || next.kind === 'wait';
+        if (!isStill || tally.signedWeight !== signedWeight) return;
         const nowMs = clock.monotonicMs();
-        const probes = nowMs < probeAtMs ? [] : planProbes(work.tally, work.state);
+        const probes = nowMs < probeAtMs ? [] : planProbes(tally, this.#view(false));
         if (probes.length > 0) {
           this.#probes += 1;
           probeAtMs = nowMs + refusalDelayMs(limits, this.#probes);
-          this.#ask(work, probes);
+          for (const validator of probes) queries.ask(validator);
         }
-        await this.#changes.next(
-          Math.min(work.state.wakeAtMs, probeAtMs > nowMs ? probeAtMs : Number.POSITIVE_INFINITY),
-        );
+        await this.#nextTurn(probeAtMs > nowMs ? Math.min(next.wakeAtMs, probeAtMs) : next.wakeAtMs);
       }
     } finally {
       this.#isAwaitingExecution = false;
@@ -150,6 +147,7 @@ class MessageCollection implements Collection {
     const startMs = clock.monotonicMs();
     const nodeIDs = new Set(warpSet.validators.flatMap((validator) => validator.nodeIDs));
     const trackedSinceMs = source.track(plan.signingSubnetID, nodeIDs);
+    const isPChainMessage = plan.message.sourceChainID === P_CHAIN_ID;
     const context: CollectionContext = {
       ...this.#parts,
       ...this.#deps,
@@ -163,29 +161,25 @@ class MessageCollection implements Collection {
           totalWeight: warpSet.totalWeight,
         }),
       changes: this.#changes,
-      isPChainMessage: plan.message.sourceChainID === P_CHAIN_ID,
+      apply(index, event) {
+        const nodeCount = warpSet.validators[index]?.nodeIDs.length ?? 0;
+        const state = transition(tally.states[index] as ValidatorState, event, { nodeCount, isPChainMessage, limits });
+        tally.set(index, state);
+        return state;
+      },
       over: this.#ending.signal,
     };
     const signatures = createCollectedSignatures(context);
     const work: Work = {
       tally,
-      state: new CollectionState(tally),
       stages: opened.use(new StageTimer(clock, metrics, 'connect', stages)),
       signatures,
       queries: createValidatorQueries({ ...context, signatures }),
-      isPChainMessage: context.isPChainMessage,
       isCautious: isDoubtful(this.#parts, this.#deps),
-      connectionChanges: 0,
       connectDeadlineMs: Math.max(trackedSinceMs + limits.connectTimeoutMs, startMs + limits.reconnectGraceMs),
-      hasSigned: () => tally.signedWeight > 0n || work.state.answered > 0,
     };
     this.#work = work;
-    opened.defer(
-      source.onConnectionChange(() => {
-        work.connectionChanges += 1;
-        this.#changes.wake();
-      }),
-    );
+    opened.defer(source.onConnectionChange(this.#changes.wake));
     signal.addEventListener('abort', this.#changes.wake, { once: true });
     opened.defer(() => signal.removeEventListener('abort', this.#changes.wake));
     await signatures.takeKnown();
@@ -193,16 +187,29 @@ class MessageCollection implements Collection {
     return work;
   }
 
-  #plan(work: Work, mayRepeat: boolean): QueryPlan {
-    const view = { ...work, nowMs: this.#deps.clock.monotonicMs(), isConnected: this.#isConnected, mayRepeat };
-    return planQueries(work.tally, view, this.#deps.limits, work.state);
+  /** Waits for a change or the time. All changes of a turn of the event loop are one pass. */
+  async #nextTurn(atMs: number): Promise<void> {
+    await this.#changes.next(atMs);
+    await new Promise<void>((resolve) => this.#deps.clock.afterTurn(resolve));
   }
 
-  #ask({ queries, stages }: Work, validators: readonly WarpValidator[]): void {
-    if (validators.length > 0 && !this.#isAwaitingExecution) stages.enter('collect');
-    for (const validator of validators) queries.ask(validator);
-    // The rest is asked in a later turn of the event loop.
-    if (validators.length === MAX_ASKED_AT_ONCE) this.#deps.clock.afterTurn(this.#changes.wake);
+  #plan({ tally }: Work, mayRepeat: boolean): CollectionPlan {
+    return planCollection(tally, this.#view(mayRepeat));
+  }
+
+  #view(mayRepeat: boolean) {
+    const { clock, limits } = this.#deps;
+    const { isCautious = false, connectDeadlineMs = 0 } = this.#work ?? {};
+    const isConnected = this.#isConnected;
+    return { nowMs: clock.monotonicMs(), isConnected, connectDeadlineMs, isCautious, mayRepeat, limits };
+  }
+
+  async #verify({ tally, signatures, queries }: Work, isTimeUp: boolean): Promise<SignedEnd | undefined> {
+    const verified = await signatures.verify(isTimeUp);
+    if (verified === undefined) return undefined;
+    queries.othersSigned(this.#probes === 0);
+    const isTargetReached = verified.signedWeight >= tally.targetWeight;
+    return { kind: 'signed', ...verified, isTargetReached, weights: weighOutcomes(tally, this.#isConnected) };
   }
 
   readonly #isConnected = ({ nodeIDs }: WarpValidator): boolean =>
@@ -222,35 +229,26 @@ class MessageCollection implements Collection {
     return {
       kind: 'insufficient',
       summary: summarizeTally(tally, whyUnreachable),
-      refusedForGood: weightRefusedForGood(tally, this.#work?.isPChainMessage === true),
+      refusedForGood: weightRefusedForGood(tally),
     };
   }
 }
 
 interface Work {
   readonly tally: Tally;
-  readonly state: CollectionState;
   readonly stages: StageTimer;
   readonly signatures: ReturnType<typeof createCollectedSignatures>;
   readonly queries: ReturnType<typeof createValidatorQueries>;
-  readonly isPChainMessage: boolean;
   readonly isCautious: boolean;
   readonly connectDeadlineMs: number;
-  connectionChanges: number;
-  readonly hasSigned: () => boolean;
+}
+
+function hasSigned({ signedWeight, states }: Tally): boolean {
+  return signedWeight > 0n || states.some(({ kind }) => kind === 'answered');
 }
 
 /** Shared: a new error would capture a stack for each collection. */
 const OVER = new CollectionOver();
-
-/** Whether the plan needs a permit for CPU. */
-function isWork(plan: QueryPlan): boolean {
-  return plan.kind === 'enough' || (plan.kind === 'go on' && plan.ask.length > 0);
-}
-
-function isIdle(plan: QueryPlan): boolean {
-  return plan.kind === 'not yet' || (plan.kind === 'go on' && plan.ask.length === 0);
-}
 
 /** The state of a validator, with the text of its refusal. */
 const VALIDATOR_BYTES = 256;

@@ -1,6 +1,7 @@
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import type { AttemptOutcome } from '../validators/validator-outcome.ts';
-import { knownOutcome, type Tally, type ValidatorState } from './tally.ts';
+import type { Tally } from './tally.ts';
+import { knownOutcome, type ValidatorState } from './validator-state.ts';
 
 export type ProgressEvent =
   /** The first event of each listener; sent again if invalid signatures are found or the validator set changed. */
@@ -72,7 +73,7 @@ export class ProgressFeed {
 
   changed(index: number, state: ValidatorState): void {
     if (this.#listeners.size === 0 || this.#tally === undefined) return;
-    const outcome = knownOutcome(this.#tally, index);
+    const outcome = knownOutcome(state);
     if (outcome === undefined) {
       if (state.kind === 'asking') this.#emit({ kind: 'asked', index });
     } else if (state.kind !== 'queued' && state.kind !== 'asking') {
@@ -124,9 +125,9 @@ export class ProgressFeed {
       signedWeight,
       isVerifying: this.#isVerifying,
       validators: warpSet.validators.map(({ index, nodeIDs, weight }): ValidatorProgress => {
-        const state = states[index];
-        const outcome = knownOutcome(tally, index);
-        const isAsked = state?.kind === 'asking' || state?.kind === 'answered';
+        const state = states[index] as ValidatorState;
+        const outcome = knownOutcome(state);
+        const isAsked = state.kind === 'asking' || state.kind === 'answered';
         return {
           index,
           nodeIDs,

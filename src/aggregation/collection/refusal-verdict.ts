@@ -1,5 +1,3 @@
-import type { Tally } from './tally.ts';
-
 type RefusalVerdict =
   /** The validator may lag by a block or two, or be busy. */
   | 'may pass'
@@ -34,15 +32,4 @@ export function judgeRefusal(code: number, isPChainMessage: boolean): RefusalVer
   // The chain's virtual machine does not sign: only other software on the node changes that.
   if (code === NO_HANDLER || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code))) return 'for good';
   return 'may pass';
-}
-
-export function weightRefusedForGood(tally: Tally, isPChainMessage: boolean): bigint {
-  return tally.warpSet.validators.reduce((sum, { index, weight }) => {
-    const state = tally.states[index];
-    const isForGood =
-      state?.kind === 'failed' &&
-      state.failure.kind === 'refused' &&
-      judgeRefusal(state.failure.code, isPChainMessage) === 'for good';
-    return isForGood ? sum + weight : sum;
-  }, 0n);
 }

@@ -3,8 +3,6 @@ import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { ValidatorForecast } from '../validators/validator-forecast.ts';
 import {
-  type AttemptFailure,
-  type AttemptOutcome,
   type MissingValidator,
   NO_WEIGHTS,
   type OutcomeKind,
@@ -13,37 +11,19 @@ import {
   type ValidatorOutcome,
   type WeightCount,
 } from '../validators/validator-outcome.ts';
+import { knownOutcome, UNTRIED, type ValidatorState } from './validator-state.ts';
 
-export type ValidatorState =
-  /** May be asked from `notBeforeMs` on; `lastFailure` is that of an earlier attempt. */
-  | {
-      readonly kind: 'waiting';
-      readonly notBeforeMs: number;
-      readonly attempts: number;
-      readonly lastFailure?: AttemptFailure;
-    }
-  /** Waits for a permit to be asked. */
-  | { readonly kind: 'queued'; readonly attempts: number }
-  /** Late from `lateAtMs` on: no longer counted on. */
-  | { readonly kind: 'asking'; readonly lateAtMs: number; readonly attempts: number }
-  /** Its signature is being decoded, or verified alone. */
-  | { readonly kind: 'answered' }
-  | { readonly kind: 'signed'; readonly signature: Uint8Array }
-  | { readonly kind: 'failed'; readonly failure: AttemptFailure };
-
+/** The states of the validators of one collection, and the weight that signed. */
 export interface Tally {
   readonly warpSet: WarpSet;
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
+  /** By canonical index. */
   readonly states: readonly ValidatorState[];
-  /** The refusal of each validator that has answered nothing else since. */
-  readonly refusals: readonly (AttemptFailure | undefined)[];
   readonly signedWeight: bigint;
   readonly forecasts: readonly ValidatorForecast[];
   /** Canonical validators in the order of asking: by rank of their forecast, then heaviest first. */
   readonly askingOrder: readonly WarpValidator[];
-  /** The index of each state that was set, in order. */
-  readonly changes: readonly number[];
   set(index: number, state: ValidatorState): void;
 }
 
@@ -54,23 +34,17 @@ export interface TallyOptions {
   readonly onChange?: (index: number, state: ValidatorState) => void;
 }
 
-const UNTRIED: ValidatorState = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
-
 export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecasts, onChange }: TallyOptions): Tally {
   const states: ValidatorState[] = warpSet.validators.map(() => UNTRIED);
   const rankOf = ({ index }: WarpValidator): number => forecasts[index]?.rank ?? 0;
-  const changes: number[] = [];
-  const refusals: (AttemptFailure | undefined)[] = [];
   let signedWeight = 0n;
   return {
     warpSet,
-    refusals,
     forecasts,
     // A quorum of 0 still needs one signature.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
     targetWeight: targetWeightOf(warpSet, { quorumNum, quorumBuffer }),
     states,
-    changes,
     get signedWeight() {
       return signedWeight;
     },
@@ -82,33 +56,17 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecas
       if (states[index]?.kind === 'signed') signedWeight -= validator.weight;
       if (next.kind === 'signed') signedWeight += validator.weight;
       states[index] = next;
-      refusals[index] = refusalAfter(next, refusals[index]);
-      changes.push(index);
       onChange?.(index, next);
     },
   };
 }
 
-/** A timeout or a lost connection is no answer: a refusal holds until there is another answer. */
-function refusalAfter(next: ValidatorState, before: AttemptFailure | undefined): AttemptFailure | undefined {
-  if (next.kind === 'signed' || next.kind === 'answered' || (next.kind === 'waiting' && next.attempts === 0)) {
-    return undefined;
-  }
-  const failure = failureOf(next);
-  if (failure?.kind === 'refused') return failure;
-  return failure?.kind === 'invalid_signature' ? undefined : before;
-}
-
-export function failureOf(state: ValidatorState | undefined): AttemptFailure | undefined {
-  if (state?.kind === 'failed') return state.failure;
-  return state?.kind === 'waiting' ? state.lastFailure : undefined;
-}
-
-/** The last known answer of a validator, or why there is none. */
-export function knownOutcome({ states, refusals }: Tally, index: number): AttemptOutcome | undefined {
-  const state = states[index];
-  if (state?.kind === 'signed') return state;
-  return refusals[index] ?? failureOf(state);
+/** Weight of the validators that refused with a code that no later block changes. */
+export function weightRefusedForGood({ warpSet, states }: Pick<Tally, 'warpSet' | 'states'>): bigint {
+  return warpSet.validators.reduce((sum, { index, weight }) => {
+    const state = states[index];
+    return state?.kind === 'failed' && state.isForGood ? sum + weight : sum;
+  }, 0n);
 }
 
 export function targetWeightOf(
@@ -221,11 +179,11 @@ export function weighOutcomes(tally: Tally, isConnected: (validator: WarpValidat
 }
 
 function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): ValidatorOutcome {
-  const known = knownOutcome(tally, index);
+  const state = tally.states[index] as ValidatorState;
+  const known = knownOutcome(state);
   if (known !== undefined) return known;
-  const state = tally.states[index];
-  if (state?.kind === 'queued') return { kind: 'not_asked', reason: 'queue_full' };
-  if (state?.kind === 'asking' || state?.kind === 'answered') return { kind: 'timed_out', reason: 'request_ended' };
+  if (state.kind === 'queued') return { kind: 'not_asked', reason: 'queue_full' };
+  if (state.kind === 'asking' || state.kind === 'answered') return { kind: 'timed_out', reason: 'request_ended' };
   const reason = whyUnreachable();
   return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
 }

@@ -7,8 +7,7 @@ import type { SignatureQuery } from '../validators/signature-source.ts';
 import type { AttemptFailure, AttemptOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
 import type { CollectionContext } from './collection-context.ts';
-import { afterFailure } from './query-plan.ts';
-import { failureOf, type ValidatorState } from './tally.ts';
+import { failureOf, type ValidatorState } from './validator-state.ts';
 
 export interface ValidatorQueriesOptions extends CollectionContext {
   readonly signatures: CollectedSignatures;
@@ -16,11 +15,10 @@ export interface ValidatorQueriesOptions extends CollectionContext {
 
 /** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
 export function createValidatorQueries(options: ValidatorQueriesOptions) {
-  const { tally, plan, isPChainMessage, source, queries, signatures, history, invalidSigners } = options;
+  const { tally, apply, plan, source, queries, signatures, history, invalidSigners } = options;
   const { message, justification } = plan;
   const { client, clock, limits, metrics, observeDelay, countOutcome, changes, over, span, times } = options;
   const timesAsked = new Map<NodeID, number>();
-  const timeouts = new Map<WarpValidator, number>();
   /** Validators that refused after another one had signed. */
   const lagging = new Set<WarpValidator>();
   let encoded: SignatureQuery | undefined;
@@ -28,10 +26,8 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
 
   /** Asks one of the validator's connected nodes, preferably one that was not asked yet. */
   function ask(validator: WarpValidator): void {
-    const before = tally.states[validator.index];
-    const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
     const nodeID = nextNode(validator);
-    tally.set(validator.index, { kind: 'queued', attempts });
+    const { attempts } = apply(validator.index, { kind: 'queued' });
     let isQueued = false;
     const start = (): Promise<void> => {
       // Another collection may have returned a permit.
@@ -54,7 +50,7 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
   function othersSigned(wasSignedAtFirst: boolean): void {
     for (const validator of tally.warpSet.validators) {
       const { index, nodeIDs } = validator;
-      if (failureOf(tally.states[index])?.kind !== 'refused') continue;
+      if (failureOf(tally.states[index] as ValidatorState)?.kind !== 'refused') continue;
       if (!wasSignedAtFirst && !lagging.has(validator)) continue;
       for (const nodeID of nodeIDs) if (timesAsked.has(nodeID)) history.failed(nodeID);
     }
@@ -111,12 +107,12 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
       if (excessMs !== undefined) observeDelay('answers', excessMs);
       over.throwIfAborted();
       if (outcome.kind === 'signed') {
-        tally.set(validator.index, ANSWERED);
+        apply(validator.index, { kind: 'answered' });
         const problem = await signatures.take(validator, outcome.signature);
         if (problem === undefined) countOutcome(validator, outcome);
-        else failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
+        else failed(validator, { kind: 'invalid_signature', reason: problem });
       } else {
-        failed(validator, attempts, outcome);
+        failed(validator, outcome);
       }
       changes.wake();
     } catch (error) {
@@ -124,7 +120,8 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     }
   }
 
-  function begin({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number) {
+  function begin(validator: WarpValidator, nodeID: NodeID, attempts: number) {
+    const { index, publicKeyHex } = validator;
     const forecast = tally.forecasts[index];
     const isTrial = forecast?.kind === 'on trial';
     if (isTrial) {
@@ -133,25 +130,17 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     }
     const sentAtMs = clock.monotonicMs();
     const lateAtMs = sentAtMs + (forecast?.hedgeAfterMs ?? limits.hedgeAfterMs);
-    tally.set(index, { kind: 'asking', lateAtMs, attempts });
+    apply(index, { kind: 'asked', lateAtMs });
     metrics.signatureRequests.inc();
     // What is asked while a client waits costs it no points.
     if (attempts === 1 || !times.isWaiting()) asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
   }
 
-  function failed(validator: WarpValidator, attempts: number, failure: AttemptFailure): void {
+  function failed(validator: WarpValidator, failure: AttemptFailure): void {
     countOutcome(validator, failure);
-    if (failure.kind === 'timed_out') timeouts.set(validator, (timeouts.get(validator) ?? 0) + 1);
     if (failure.kind === 'refused' && tally.signedWeight > 0n) lagging.add(validator);
-    const attempt = {
-      attempts,
-      timeouts: timeouts.get(validator) ?? 0,
-      nodeCount: validator.nodeIDs.length,
-      nowMs: clock.monotonicMs(),
-      isPChainMessage,
-    };
-    tally.set(validator.index, afterFailure(failure, attempt, limits));
+    apply(validator.index, { kind: 'failed', failure, nowMs: clock.monotonicMs() });
   }
 
   return {
@@ -162,8 +151,6 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     },
   };
 }
-
-const ANSWERED: ValidatorState = { kind: 'answered' };
 
 async function traced(
   parent: Span,

@@ -191,7 +191,8 @@ describe('bad signatures', () => {
       checks.length = 0;
       const again = Uint8Array.of(3, count);
       const { value } = await fixture.run({ quorum: 67, justification: again, deps: { bls } });
-      expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2]);
+      // Answers of one turn of the event loop count together.
+      expect(fixture.signersOf(value, 67)).toEqual(expect.arrayContaining([0, 1, 2]));
       expect(checks.length).toBe(count);
     }
   });

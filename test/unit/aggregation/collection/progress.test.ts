@@ -5,11 +5,11 @@ import {
   ProgressFeed,
   type ProgressState,
 } from '../../../../src/aggregation/collection/progress.ts';
-import { type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
+import type { ValidatorState } from '../../../../src/aggregation/collection/validator-state.ts';
 import type { AttemptFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness } from '../aggregator-fixture.ts';
 import { ACTS, ANSWER_MS, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
-import { createPlainTally } from './tally-fixture.ts';
+import { createPlainTally, happen } from './tally-fixture.ts';
 
 /** The state after the events: what anyone who follows them has to do. */
 function replay(events: readonly ProgressEvent[]): ProgressState {
@@ -103,7 +103,6 @@ test('whenever a listener joins, the events that follow lead from its first stat
 
 describe('a feed', () => {
   const { warpSet } = createFixture({ weights: [1, 2] });
-  const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
 
   function createFeed() {
     const feed = new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 1n, isConnected: () => true });
@@ -124,8 +123,8 @@ describe('a feed', () => {
     });
     const events = recorder(feed);
     feed.begin(tally);
-    tally.set(0, { kind: 'asking', lateAtMs: 0, attempts: 1 });
-    tally.set(0, SIGNED);
+    happen(tally, 0, { kind: 'queued' }, { kind: 'asked', lateAtMs: 0 });
+    happen(tally, 0, { kind: 'signed', signature: new Uint8Array(96) });
     feed.verifying();
     expect(kinds(events)).toEqual(['state', 'asked', 'signed', 'verifying']);
     expect(calls).toBe(1);
@@ -136,13 +135,13 @@ describe('a feed', () => {
     feed.begin(tally);
     const events = recorder(feed);
     const refusal: AttemptFailure = { kind: 'refused', code: 1, text: 'unknown' };
-    tally.set(0, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: refusal });
-    for (const state of [
-      { kind: 'queued', attempts: 2 },
-      { kind: 'asking', lateAtMs: 0, attempts: 2 },
-      { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } },
+    happen(tally, 0, { kind: 'queued' }, { kind: 'failed', failure: refusal, nowMs: 1 });
+    for (const event of [
+      { kind: 'queued' },
+      { kind: 'asked', lateAtMs: 0 },
+      { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' }, nowMs: 2 },
     ] as const) {
-      tally.set(0, state);
+      happen(tally, 0, event);
       expect(stateOf(feed).validators[0]).toMatchObject({ status: 'refused', outcome: refusal });
       expect(withoutConnections(replay(events))).toEqual(stateOf(feed));
     }

@@ -1,4 +1,9 @@
 import { createTally, type Tally, type TallyOptions } from '../../../../src/aggregation/collection/tally.ts';
+import {
+  transition,
+  type ValidatorEvent,
+  type ValidatorState,
+} from '../../../../src/aggregation/collection/validator-state.ts';
 import type { ValidatorForecast } from '../../../../src/aggregation/validators/validator-forecast.ts';
 import { createWarpSet, type WarpSet } from '../../../../src/validators/warp-set.ts';
 import { nodeIDFromBytes } from '../../../../src/warp/ids.ts';
@@ -17,6 +22,20 @@ export function setOf(weights: readonly bigint[], keyless = 0n): WarpSet {
   return createWarpSet(
     keyless === 0n ? validators : [...validators, { nodeID, publicKey: undefined, weight: keyless }],
   );
+}
+
+/** A state without earlier attempts that matter. */
+export function stateOf(state: DistributiveOmit<ValidatorState, 'attempts' | 'timeouts'>): ValidatorState {
+  return { attempts: 1, timeouts: 0, ...state };
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** Lets events happen to a validator of one node. */
+export function happen(tally: Tally, index: number, ...events: readonly ValidatorEvent[]): void {
+  const limits = { refusalDelaysMs: [50], unreachableDelaysMs: [300] };
+  const rules = { nodeCount: 1, isPChainMessage: false, limits };
+  for (const event of events) tally.set(index, transition(tally.states[index] as ValidatorState, event, rules));
 }
 
 /** A tally of validators of which nothing is known. */

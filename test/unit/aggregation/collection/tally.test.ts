@@ -1,10 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { summarizeTally, type ValidatorState, weighOutcomes } from '../../../../src/aggregation/collection/tally.ts';
+import { summarizeTally, weighOutcomes } from '../../../../src/aggregation/collection/tally.ts';
+import {
+  UNTRIED,
+  type ValidatorEvent,
+  type ValidatorState,
+} from '../../../../src/aggregation/collection/validator-state.ts';
 import { type AttemptFailure, weightsOf } from '../../../../src/aggregation/validators/validator-outcome.ts';
-import { createPlainTally, setOf } from './tally-fixture.ts';
+import { createPlainTally, happen, setOf, stateOf } from './tally-fixture.ts';
 
-const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
+const SIGNED = stateOf({ kind: 'signed', signature: new Uint8Array(96) });
+
+function refusalIn(failure: AttemptFailure): AttemptFailure | undefined {
+  return failure.kind === 'refused' ? failure : undefined;
+}
 
 describe('summarizeTally', () => {
   const failure = fc.oneof(
@@ -24,11 +33,11 @@ describe('summarizeTally', () => {
   );
   const state = fc.oneof(
     fc.constant(SIGNED),
-    fc.constant<ValidatorState>({ kind: 'answered' }),
-    fc.constant<ValidatorState>({ kind: 'asking', lateAtMs: 0, attempts: 1 }),
-    fc.constant<ValidatorState>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
-    failure.map((lastFailure): ValidatorState => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
-    failure.map((failure): ValidatorState => ({ kind: 'failed', failure })),
+    fc.constant(stateOf({ kind: 'answered' })),
+    fc.constant(stateOf({ kind: 'asking', lateAtMs: 0 })),
+    fc.constant<ValidatorState>(UNTRIED),
+    failure.map((failure) => stateOf({ kind: 'waiting', notBeforeMs: 9, failure, refusal: refusalIn(failure) })),
+    failure.map((failure) => stateOf({ kind: 'failed', failure, refusal: refusalIn(failure), isForGood: false })),
   );
 
   test('puts every validator into one outcome, and names those that did not sign, the heaviest first and at most 32', () => {
@@ -84,36 +93,27 @@ describe('summarizeTally', () => {
 
   describe('a validator that has refused', () => {
     const refusal: AttemptFailure = { kind: 'refused', code: 1, text: 'unknown' };
-    const waiting = (lastFailure: AttemptFailure): ValidatorState => ({
-      kind: 'waiting',
-      notBeforeMs: 9,
-      attempts: 1,
-      lastFailure,
-    });
-    const outcomeAfter = (...states: readonly ValidatorState[]) => {
+    const failed = (failure: AttemptFailure): ValidatorEvent => ({ kind: 'failed', failure, nowMs: 0 });
+    const outcomeAfter = (...events: readonly ValidatorEvent[]) => {
       const tally = createPlainTally(setOf([1n]), { quorumNum: 67n, quorumBuffer: 0n });
-      for (const each of states) tally.set(0, each);
+      happen(tally, 0, { kind: 'queued' }, ...events);
       return summarizeTally(tally, () => 'no address').missing[0];
     };
 
-    test.each<[string, ValidatorState]>([
-      ['is asked again', { kind: 'asking', lateAtMs: 0, attempts: 2 }],
-      ['is silent when asked again', { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } }],
-      ['lost its connection', waiting({ kind: 'unreachable', reason: 'closed' })],
+    test.each<[string, ValidatorEvent]>([
+      ['is asked again', { kind: 'asked', lateAtMs: 0 }],
+      ['is silent when asked again', failed({ kind: 'timed_out', reason: 'no_answer' })],
+      ['lost its connection', failed({ kind: 'unreachable', reason: 'closed' })],
     ])('has refused, though it %s', (_, later) => {
-      expect(outcomeAfter(waiting(refusal), later)).toMatchObject({ outcome: refusal });
+      expect(outcomeAfter(failed(refusal), { kind: 'queued' }, later)).toMatchObject({ outcome: refusal });
     });
 
-    test.each<[string, string, readonly ValidatorState[]]>([
-      ['another refusal', 'refused', [waiting({ ...refusal, code: 2 })]],
+    test.each<[string, string, readonly ValidatorEvent[]]>([
+      ['another refusal', 'refused', [failed({ ...refusal, code: 2 })]],
       ['a signature to be decoded', 'timed_out', [{ kind: 'answered' }]],
-      [
-        'a bad signature',
-        'invalid_signature',
-        [{ kind: 'failed', failure: { kind: 'invalid_signature', reason: 'x' } }],
-      ],
+      ['a bad signature', 'invalid_signature', [failed({ kind: 'invalid_signature', reason: 'x' })]],
     ])('has not any more after %s', (_, outcome, later) => {
-      const missing = outcomeAfter(waiting(refusal), ...later);
+      const missing = outcomeAfter(failed(refusal), { kind: 'queued' }, ...later);
       expect(missing?.outcome.kind).toBe(outcome);
       expect(missing?.outcome).not.toMatchObject({ code: 1 });
     });

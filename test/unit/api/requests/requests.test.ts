@@ -9,7 +9,7 @@ import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { parseUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { readCase } from '../../../vectors/vectors.ts';
-import { createPlainTally, setOf } from '../../aggregation/collection/tally-fixture.ts';
+import { createPlainTally, happen, setOf } from '../../aggregation/collection/tally-fixture.ts';
 import { createTestServer, expectError, limitedTo, PATH } from '../api-fixture.ts';
 
 const MESSAGE = bytesToHex(readCase('c_warp_0').unsignedMessage);
@@ -163,7 +163,7 @@ describe('where keys are set', async () => {
 
 test('a record sums up a stage that occurred twice, and bounds the texts of clients and of validators', async () => {
   const tally = createPlainTally(setOf([1n]), { quorumNum: 67n, quorumBuffer: 0n });
-  tally.set(0, { kind: 'failed', failure: { kind: 'refused', code: 1, text: 'y'.repeat(1_000) } });
+  happen(tally, 0, { kind: 'failed', failure: { kind: 'refused', code: 1, text: 'y'.repeat(1_000) }, nowMs: 0 });
   const ids = { messageID: 'message', sourceChainID: P_CHAIN_ID, signingSubnetID: PRIMARY_NETWORK_ID };
   const report = { ...ids, pChainHeight: 1n, tally: summarizeTally(tally, () => undefined) };
   const aggregator: Aggregator = {

@@ -1,22 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CollectionState } from '../../../../src/aggregation/collection/collection-state.ts';
-import { afterFailure, planQueries, type QueryLimits } from '../../../../src/aggregation/collection/query-plan.ts';
-import { createTally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
+import { planCollection, planProbes } from '../../../../src/aggregation/collection/collection-plan.ts';
+import { createTally } from '../../../../src/aggregation/collection/tally.ts';
+import { UNTRIED, type ValidatorState } from '../../../../src/aggregation/collection/validator-state.ts';
 import type { ValidatorForecast } from '../../../../src/aggregation/validators/validator-forecast.ts';
 import type { AttemptFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
-import { setOf, UNKNOWN } from './tally-fixture.ts';
+import { setOf, stateOf, UNKNOWN } from './tally-fixture.ts';
 
-const LIMITS: QueryLimits = {
-  refusalDelaysMs: [50, 100, 400],
-  unreachableDelaysMs: [300, 900],
-  reconnectGraceMs: 1_000,
-  maxConcurrentQueries: 4,
-};
-const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
-const FINAL_P_CHAIN_CODES = [1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17];
-/** 6: not converted yet, 11: does not exist yet, 12: still exists, 14: may still be registered, 16: the nonce is not reached yet. */
-const PASSING_P_CHAIN_CODES = [6, 11, 12, 14, 16];
+const LIMITS = { reconnectGraceMs: 1_000, maxConcurrentQueries: 4 };
+const SIGNED = stateOf({ kind: 'signed', signature: new Uint8Array(96) });
 const REFUSED: AttemptFailure = { kind: 'refused', code: 2, text: '' };
 const UNREACHABLE: AttemptFailure = { kind: 'unreachable', reason: 'closed' };
 const TIMED_OUT: AttemptFailure = { kind: 'timed_out', reason: 'no_answer' };
@@ -35,23 +27,20 @@ const NOW = 10_000;
 const nearNow = (...offsets: number[]) =>
   fc.constantFrom(...offsets.flatMap((at) => [at - 1, at, at + 1]).map((at) => NOW + at));
 
+const failure = fc.constantFrom(REFUSED, UNREACHABLE, TIMED_OUT);
 const progress = fc.oneof(
-  fc.constant<ValidatorState>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
-  fc.record({
-    kind: fc.constant('waiting' as const),
-    notBeforeMs: nearNow(0, 300, -1_000, -5_000),
-    attempts: fc.integer({ min: 1, max: 5 }),
-    lastFailure: fc.constantFrom(REFUSED, UNREACHABLE, TIMED_OUT),
-  }),
-  fc.record({
-    kind: fc.constant('asking' as const),
-    lateAtMs: nearNow(0),
-    attempts: fc.constant(1),
-  }),
-  fc.constant<ValidatorState>({ kind: 'queued', attempts: 1 }),
-  fc.constant<ValidatorState>({ kind: 'answered' }),
+  fc.constant<ValidatorState>(UNTRIED),
+  fc
+    .record({ notBeforeMs: nearNow(0, 300, -1_000, -5_000), attempts: fc.integer({ min: 1, max: 5 }), failure })
+    .map(({ notBeforeMs, attempts, failure }): ValidatorState => {
+      const refusal = failure === REFUSED ? failure : undefined;
+      return { kind: 'waiting', notBeforeMs, attempts, timeouts: 0, failure, refusal };
+    }),
+  nearNow(0).map((lateAtMs) => stateOf({ kind: 'asking', lateAtMs })),
+  fc.constant(stateOf({ kind: 'queued' })),
+  fc.constant(stateOf({ kind: 'answered' })),
   fc.constant(SIGNED),
-  fc.constant<ValidatorState>({ kind: 'failed', failure: REFUSED }),
+  fc.boolean().map((isForGood) => stateOf({ kind: 'failed', failure: REFUSED, refusal: REFUSED, isForGood })),
 );
 
 const state = fc
@@ -88,12 +77,11 @@ const state = fc
 
 type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
 
-const PLAIN = { isCautious: false, isPChainMessage: false, connectionChanges: 0 };
+const PLAIN = { isCautious: false };
 
 function plan({ tally, validators, connectDeadlineMs, mayRepeat, limits }: State) {
   const isConnected = ({ index }: { index: number }) => validators[index]?.isConnected === true;
-  const view = { nowMs: NOW, isConnected, connectDeadlineMs, mayRepeat, ...PLAIN };
-  return planQueries(tally, view, limits);
+  return planCollection(tally, { nowMs: NOW, isConnected, connectDeadlineMs, mayRepeat, limits, ...PLAIN });
 }
 
 /** What the rules say of one validator, written down a second time. */
@@ -101,12 +89,12 @@ function stand({ validators, connectDeadlineMs, mayRepeat }: State, index: numbe
   const { progress, isConnected, forecast } = validators[index] as State['validators'][number];
   const isWaiting = progress.kind === 'waiting';
   const isDue = isWaiting && progress.notBeforeMs <= NOW;
-  const graceMs = isWaiting && progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
+  const graceMs = isWaiting && progress.failure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
   const mayConnect = NOW < connectDeadlineMs || NOW < graceMs;
   const isFresh = progress.kind === 'queued' || (progress.kind === 'asking' && NOW < progress.lateAtMs);
   const isAsking = progress.kind === 'asking' || progress.kind === 'queued';
-  const hasRefused = isWaiting && progress.lastFailure?.kind === 'refused';
-  const isLastResort = isWaiting && progress.lastFailure?.kind === 'timed_out' && forecast.kind !== 'avoided';
+  const hasRefused = progress.refusal !== undefined;
+  const isLastResort = isWaiting && progress.failure?.kind === 'timed_out' && forecast.kind !== 'avoided';
   const maySign = isAsking || progress.kind === 'answered' || (isWaiting && (!isDue || isConnected || mayConnect));
   const isWorthIt = !isLastResort && !(hasRefused && progress.attempts > 3);
   return {
@@ -115,6 +103,8 @@ function stand({ validators, connectDeadlineMs, mayRepeat }: State, index: numbe
     isLastResort,
     mayBeAsked: isDue && isConnected && (mayRepeat || !hasRefused),
     isInTime: isFresh || progress.kind === 'answered',
+    isDueNow: isFresh,
+    isForGood: progress.kind === 'failed' && progress.isForGood,
     maySign,
     isAwaited:
       isWorthIt &&
@@ -130,17 +120,20 @@ function weightOf(state: State, condition: (validator: ReturnType<typeof stand>)
   return state.validators.reduce((sum, { weight }, i) => (condition(stand(state, i)) ? sum + weight : sum), 0n);
 }
 
-type GoOn = Extract<ReturnType<typeof plan>, { kind: 'go on' }>;
+type Ask = Extract<ReturnType<typeof plan>, { kind: 'ask' }>;
 
 test('any plan keeps the rules', () => {
   fc.assert(
     fc.property(state, (state) => {
       const planned = plan(state);
       expectKind(state, planned);
-      if (planned.kind !== 'go on') return;
-      expectAllowed(state, planned);
-      expectBestFirst(state, planned);
-      expectWake(state, planned);
+      const asked = planned.kind === 'ask' ? planned.validators : [];
+      if (planned.kind === 'ask') expectAllowed(state, planned);
+      // Otherwise answers are awaited that can make a refusal final.
+      const isInReach =
+        state.tally.signedWeight + weightOf(state, ({ maySign }) => maySign) >= state.tally.neededWeight;
+      if (isInReach && (planned.kind === 'ask' || planned.kind === 'wait')) expectBestFirst(state, asked);
+      if ('wakeAtMs' in planned) expectWake(state, planned.wakeAtMs, asked);
     }),
     { numRuns: 3_000 },
   );
@@ -150,8 +143,16 @@ function expectKind(state: State, planned: ReturnType<typeof plan>): void {
   const { tally } = state;
   const possible = tally.signedWeight + weightOf(state, (validator) => validator.maySign);
   const isNothingToCome = weightOf(state, (validator) => validator.isAwaited) === 0n;
-  // Out of reach exactly if all that may still come is too little.
-  expect(planned.kind === 'out of reach').toBe(possible < tally.neededWeight);
+  // Out of reach exactly if all that may still come is too little, unless what is due can make the refusal final.
+  if (planned.kind === 'out of reach') expect(possible).toBeLessThan(tally.neededWeight);
+  else if (possible < tally.neededWeight) {
+    const { totalWeight } = tally.warpSet;
+    const forGood = weightOf(state, ({ isForGood }) => isForGood);
+    expect(planned).toMatchObject({ kind: 'wait', isIdle: false });
+    expect(forGood > 0n && totalWeight - forGood >= tally.neededWeight).toBe(true);
+    expect(totalWeight - forGood - weightOf(state, ({ isDueNow }) => isDueNow)).toBeLessThan(tally.neededWeight);
+    return;
+  }
   // Not yet only if no answer is due, and those that have not refused are too few.
   if (planned.kind === 'not yet') {
     expect(weightOf(state, ({ isInTime }) => isInTime)).toBe(0n);
@@ -171,17 +172,17 @@ function expectKind(state: State, planned: ReturnType<typeof plan>): void {
   );
 }
 
-function expectAllowed(state: State, planned: GoOn): void {
+function expectAllowed(state: State, planned: Ask): void {
   // Only those are asked that may be: connected, due, and neither asked, signed nor failed.
-  const asked = new Set(planned.ask.map(({ index }) => index));
-  expect(asked.size).toBe(planned.ask.length);
+  const asked = new Set(planned.validators.map(({ index }) => index));
+  expect(asked.size).toBe(planned.validators.length);
   for (const index of asked) expect(stand(state, index).mayBeAsked).toBe(true);
 }
 
-function expectBestFirst(state: State, planned: GoOn): void {
+function expectBestFirst(state: State, chosen: Ask['validators']): void {
   const { tally, limits, validators } = state;
-  const asked = new Set(planned.ask.map(({ index }) => index));
-  const holdsBack = isUnsigned(state) && tally.refusals.some((refusal) => refusal !== undefined);
+  const asked = new Set(chosen.map(({ index }) => index));
+  const holdsBack = isUnsigned(state) && tally.states.some(({ refusal }) => refusal !== undefined);
   // The heaviest of the best rank, no more than are missing, and no fewer unless that many are asked already.
   const at = (index: number) => validators[index] as State['validators'][number];
   const comesBefore = (a: number, b: number): boolean =>
@@ -200,10 +201,10 @@ function expectBestFirst(state: State, planned: GoOn): void {
     const isForQuorumOnly = kind === 'invalid signer' || kind === 'avoided' || stand(state, index).isLastResort;
     return isForQuorumOnly ? tally.neededWeight : tally.targetWeight;
   };
-  const last = planned.ask.at(-1)?.index ?? -1;
+  const last = chosen.at(-1)?.index ?? -1;
   const left = [...validators.keys()].filter((index) => stand(state, index).mayBeAsked && !asked.has(index));
   const countedOn = tally.signedWeight + weightOf(state, (validator) => validator.isCountedOn);
-  const withAsked = planned.ask.reduce((sum, { index }) => sum + countsAs(index), countedOn);
+  const withAsked = chosen.reduce((sum, { index }) => sum + countsAs(index), countedOn);
   const inFlight = validators.filter((_, index) => stand(state, index).isAsking).length + asked.size;
   if (asked.size > 0) {
     if (!holdsBack) expect(left.every((index) => !comesBefore(index, last) || goalFor(index) === 0n)).toBe(true);
@@ -215,22 +216,22 @@ function expectBestFirst(state: State, planned: GoOn): void {
   expect(mayHoldBack || left.every((index) => withAsked >= goalFor(index))).toBe(true);
 }
 
-function expectWake(state: State, planned: GoOn): void {
+function expectWake(state: State, wakeAtMs: number, chosen: Ask['validators']): void {
   const { validators } = state;
-  const asked = new Set(planned.ask.map(({ index }) => index));
+  const asked = new Set(chosen.map(({ index }) => index));
   // It wakes later than now, and no later than anything that time alone changes.
-  expect(planned.wakeAtMs).toBeGreaterThan(NOW);
+  expect(wakeAtMs).toBeGreaterThan(NOW);
   for (const [index, { progress, isConnected, forecast }] of validators.entries()) {
     const { isCountedOn, maySign } = stand(state, index);
-    if (asked.has(index)) expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + forecast.hedgeAfterMs);
+    if (asked.has(index)) expect(wakeAtMs).toBeLessThanOrEqual(NOW + forecast.hedgeAfterMs);
     if (progress.kind === 'asking' && isCountedOn) {
-      expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
+      expect(wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
     }
     if (progress.kind !== 'waiting' || !maySign) continue;
-    if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
+    if (progress.notBeforeMs > NOW) expect(wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
     else if (!isConnected) {
-      const graceMs = progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
-      expect(planned.wakeAtMs).toBeLessThanOrEqual(Math.max(state.connectDeadlineMs, graceMs));
+      const graceMs = progress.failure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
+      expect(wakeAtMs).toBeLessThanOrEqual(Math.max(state.connectDeadlineMs, graceMs));
     }
   }
 }
@@ -245,90 +246,46 @@ test('an avoided validator is not asked while a late one may give the quorum, th
   const warpSet = setOf([1n, 10n, 10n]);
   const forecasts = [avoided, avoided, UNKNOWN];
   const tally = createTally(warpSet, { quorumNum: 40n, quorumBuffer: 0n, forecasts });
-  tally.set(1, { kind: 'waiting', notBeforeMs: 0, attempts: 1, lastFailure: REFUSED });
-  tally.set(2, { kind: 'asking', lateAtMs: NOW - 1, attempts: 1 });
+  tally.set(1, stateOf({ kind: 'waiting', notBeforeMs: 0, failure: REFUSED, refusal: REFUSED }));
+  tally.set(2, stateOf({ kind: 'asking', lateAtMs: NOW - 1 }));
   const times = { nowMs: NOW, connectDeadlineMs: 0, mayRepeat: false };
-  const planned = planQueries(tally, { ...PLAIN, ...times, isConnected: () => true }, LIMITS);
-  expect(planned).toMatchObject({ kind: 'go on', ask: [] });
+  const planned = planCollection(tally, { ...PLAIN, ...times, isConnected: () => true, limits: LIMITS });
+  expect(planned).toMatchObject({ kind: 'wait' });
 });
 
-test('a plan from the sums of earlier plans is the plan from all states', () => {
-  const step = fc.record({
-    position: fc.nat(),
-    progress,
-    isConnected: fc.boolean(),
-    passedMs: fc.nat(700),
-    isCautious: fc.boolean(),
-  });
-  fc.assert(
-    fc.property(state, fc.array(step, { maxLength: 15 }), ({ tally, validators, limits, ...times }, steps) => {
-      const collection = new CollectionState(tally);
-      const connected = validators.map(({ isConnected }) => isConnected);
-      let [nowMs, connectionChanges] = [NOW, 0];
-      for (const { position, progress, passedMs, isCautious, ...after } of steps) {
-        const index = position % validators.length;
-        tally.set(index, progress);
-        if (connected[index] !== after.isConnected) connectionChanges += 1;
-        connected[index] = after.isConnected;
-        nowMs += passedMs;
-        const isConnected = ({ index }: { index: number }) => connected[index] === true;
-        const view = { ...PLAIN, ...times, nowMs, isConnected, connectionChanges, isCautious };
-        expect(planQueries(tally, view, limits, collection)).toEqual(planQueries(tally, view, limits));
-      }
-    }),
-    { numRuns: 1_000 },
-  );
-});
+describe('probes', () => {
+  const warpSet = setOf([50n, 40n, 30n, 20n, 10n]);
+  const view = { nowMs: NOW, isConnected: () => true };
 
-describe('afterFailure', () => {
-  const after = (
-    failure: AttemptFailure,
-    attempts: number,
-    { nodeCount = 1, timeouts = 0, isPChainMessage = false } = {},
-  ): ValidatorState => afterFailure(failure, { attempts, timeouts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
-  const refused = (code: number): AttemptFailure => ({ kind: 'refused', code, text: 'text' });
-  const failed = (failure: AttemptFailure): ValidatorState => ({ kind: 'failed', failure });
-
-  test('a refusal is tried again after each delay, and then after the last one', () => {
-    const failure = refused(2);
-    for (const [attempts, notBeforeMs] of [1_050, 1_100, 1_400, 1_400, 1_400].entries()) {
-      expect(after(failure, attempts + 1)).toEqual({
-        kind: 'waiting',
-        notBeforeMs,
-        attempts: attempts + 1,
-        lastFailure: failure,
-      });
+  function createRefused(attempts: readonly number[]) {
+    const forecasts = warpSet.validators.map(() => UNKNOWN);
+    const tally = createTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n, forecasts });
+    for (const [index, count] of attempts.entries()) {
+      const refused = { failure: REFUSED, refusal: REFUSED, attempts: count, timeouts: 0 };
+      tally.set(index, { kind: 'waiting', notBeforeMs: NOW, ...refused });
     }
+    return tally;
+  }
+  const indices = (tally: ReturnType<typeof createRefused>, more = {}) =>
+    planProbes(tally, { ...view, ...more }).map(({ index }) => index);
+
+  test('are two of those asked least often, far apart in weight, while none has signed', () => {
+    expect(indices(createRefused([1, 1, 1, 1, 1]))).toEqual([0, 2]);
+    expect(indices(createRefused([2, 1, 2, 1, 1]))).toEqual([1, 3]);
+    expect(indices(createRefused([2, 2, 2, 2, 1]))).toEqual([4, 0]);
   });
 
-  test('a validator that timed out is asked once more than it has nodes', () => {
-    expect(after(TIMED_OUT, 1, { timeouts: 1 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
-    expect(after(TIMED_OUT, 2, { timeouts: 2 })).toEqual(failed(TIMED_OUT));
-    expect(after(TIMED_OUT, 2, { timeouts: 2, nodeCount: 2 })).toMatchObject({ kind: 'waiting' });
-    expect(after(TIMED_OUT, 3, { timeouts: 3, nodeCount: 2 })).toEqual(failed(TIMED_OUT));
+  test('are fewer while some are being asked, and none before their time or without a connection', () => {
+    const tally = createRefused([1, 1, 1, 1, 1]);
+    tally.set(0, { kind: 'asking', lateAtMs: NOW + 1, attempts: 2, timeouts: 0, refusal: REFUSED });
+    expect(indices(tally)).toHaveLength(1);
+    expect(indices(tally, { nowMs: NOW - 1 })).toEqual([]);
+    expect(indices(tally, { isConnected: () => false })).toEqual([]);
   });
 
-  test('codes of the P-Chain are final there where no block can change them, and are other codes elsewhere', () => {
-    for (const code of [...FINAL_P_CHAIN_CODES, ...PASSING_P_CHAIN_CODES]) {
-      const { kind } = after(refused(code), 1, { isPChainMessage: true });
-      expect([code, kind]).toEqual([code, PASSING_P_CHAIN_CODES.includes(code) ? 'waiting' : 'failed']);
-      expect(after(refused(code), 1)).toMatchObject({ kind: 'waiting' });
-    }
-  });
-
-  test.each([1, 2, 3, 4])('code %i of an EVM chain may pass, whichever its VM', (code) => {
-    expect(after(refused(code), 1)).toMatchObject({ kind: 'waiting' });
-  });
-
-  test('after a broken connection the next node is asked at once, and then waits for a connection to come back', () => {
-    expect(after(UNREACHABLE, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
-    expect(after(UNREACHABLE, 2, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_300 });
-    expect(after(UNREACHABLE, 3, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_900 });
-    expect(after(UNREACHABLE, 4, { nodeCount: 2 })).toEqual(failed(UNREACHABLE));
-  });
-
-  test('an invalid signature is final', () => {
-    const failure: AttemptFailure = { kind: 'invalid_signature', reason: 'no point' };
-    expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
+  test('are all that lag once some have signed', () => {
+    const tally = createRefused([1, 1, 1, 1, 1]);
+    tally.set(2, SIGNED);
+    expect(indices(tally)).toEqual([0, 1, 3, 4]);
   });
 });

@@ -1,0 +1,270 @@
+import type { WarpValidator } from '../../validators/warp-set.ts';
+import type { AggregationLimits } from '../aggregation-limits.ts';
+import { forecastOf, type ValidatorForecast } from '../validators/validator-forecast.ts';
+import type { Tally } from './tally.ts';
+import type { ValidatorState } from './validator-state.ts';
+
+export interface CollectionView {
+  readonly nowMs: number;
+  isConnected(validator: WarpValidator): boolean;
+  /** A validator that is not connected may still become so until then. */
+  readonly connectDeadlineMs: number;
+  /** The message is first sent to a few validators, because it may be refused by all or is large. */
+  readonly isCautious: boolean;
+  /** Whether validators that refused may be asked again, because others have signed. */
+  readonly mayRepeat: boolean;
+  readonly limits: Pick<AggregationLimits, 'reconnectGraceMs' | 'maxConcurrentQueries'>;
+}
+
+export type CollectionPlan =
+  /** Quorum plus buffer is reached, or the quorum is and nothing more is worth waiting for. */
+  | { readonly kind: 'enough' }
+  /** The quorum is not reached even if every validator that may sign does, and no answer that is due can make the refusal final. */
+  | { readonly kind: 'out of reach' }
+  /** Only refusals that may pass could bring the quorum, and no answer is due. */
+  | { readonly kind: 'not yet'; readonly wakeAtMs: number }
+  /** Plan again on the next change, or at `wakeAtMs`. */
+  | { readonly kind: 'wait'; readonly wakeAtMs: number; readonly isIdle: boolean }
+  | { readonly kind: 'ask'; readonly validators: readonly WarpValidator[]; readonly wakeAtMs: number };
+
+/** Number of refusing validators that are asked again at a time while none has signed. */
+const PROBES = 2;
+/** Validators that a doubtful message is sent to first. */
+const FIRST_WAVE = 3;
+/** Attempts at a validator that refuses which the buffer waits for: some 0.4 s. Longer, it is not worth it. */
+const MAX_AWAITED_ATTEMPTS = 3;
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * Plans whom to ask next, from the states of all validators, the time and the connections: in the tally's order, as many as quorum plus
+ * buffer need. Doubtful ones are not counted on, so the next ones are asked at the same time. Pure.
+ */
+export function planCollection(tally: Tally, view: CollectionView): CollectionPlan {
+  const { signedWeight, neededWeight, targetWeight } = tally;
+  if (signedWeight >= targetWeight) return { kind: 'enough' };
+  const seen = lookAtAll(tally, view);
+  const { wakeAtMs } = seen;
+  const isIdle = seen.inTime + seen.answered === 0;
+  if (signedWeight + seen.possible < neededWeight) {
+    return isVerdictOpen(tally, seen) ? { kind: 'wait', wakeAtMs, isIdle: false } : { kind: 'out of reach' };
+  }
+  // The buffer is a precaution: it is not worth waiting for validators that will probably fail.
+  if (signedWeight >= neededWeight && seen.awaited === 0n) return { kind: 'enough' };
+  const validators = whomToAsk(tally, view, seen);
+  if (validators.length > 0) {
+    const lateAtMs = validators.map((one) => view.nowMs + forecastOf(tally.forecasts, one).hedgeAfterMs);
+    return { kind: 'ask', validators, wakeAtMs: Math.min(wakeAtMs, ...lateAtMs) };
+  }
+  const needsRefusing = signedWeight + seen.possible - seen.repeatable < neededWeight;
+  return isIdle && needsRefusing ? { kind: 'not yet', wakeAtMs } : { kind: 'wait', wakeAtMs, isIdle };
+}
+
+/**
+ * Chooses which of the validators that refused are asked again now. If some have signed, all of them: the message is good, and they lag.
+ * While none has, two at a time, in rotation: a message that every validator refuses, perhaps because none has seen it yet, then costs
+ * little.
+ */
+export function planProbes(
+  tally: Tally,
+  view: Pick<CollectionView, 'nowMs' | 'isConnected'>,
+): readonly WarpValidator[] {
+  const { states, askingOrder, signedWeight } = tally;
+  const stateOf = ({ index }: WarpValidator): ValidatorState => states[index] as ValidatorState;
+  const refusing = askingOrder.filter((validator) => {
+    const state = stateOf(validator);
+    const isDue = state.kind === 'waiting' && state.refusal !== undefined && state.notBeforeMs <= view.nowMs;
+    return isDue && view.isConnected(validator);
+  });
+  if (signedWeight > 0n) return refusing;
+  const inFlight = states.filter((state) => isInTime(state, view.nowMs) && state.refusal !== undefined).length;
+  const inTurn = refusing.toSorted((a, b) => stateOf(a).attempts - stateOf(b).attempts);
+  const [first] = inTurn;
+  const next = inTurn.filter((one) => first !== undefined && stateOf(one).attempts === stateOf(first).attempts);
+  // The two are far apart in the order of weight, so that it is unlikely that both lag or lie.
+  const second = inTurn[Math.max(1, next.length >> 1)];
+  return [first, second].filter((one) => one !== undefined).slice(0, Math.max(0, PROBES - inFlight));
+}
+
+/** What a look at all validators shows: weights, numbers, and whom it finds ready. */
+interface Seen {
+  /** Weight that may still sign. */
+  possible: bigint;
+  /** The parts of it that have refused, timed out, are avoided, and have not refused. */
+  repeatable: bigint;
+  lastResort: bigint;
+  avoided: bigint;
+  open: bigint;
+  /** Weight still to come that is worth waiting for after the quorum is reached. */
+  awaited: bigint;
+  /** Weight of validators whose signature is expected soon. */
+  countedOn: bigint;
+  /** Weight of validators whose answer is due. */
+  due: bigint;
+  /** Weight of validators that refused, and that no later block changes. */
+  refusedForGood: bigint;
+  /** Validators being asked, and how many of them are not late. */
+  asking: number;
+  inTime: number;
+  answered: number;
+  /** Asked, and without a signature so far. */
+  inVain: number;
+  /** Validators whose last answer was a refusal. */
+  refusals: number;
+  /** Validators that may be asked now, in asking order, and those of them that timed out. */
+  readonly ready: WarpValidator[];
+  readonly lastResorts: WarpValidator[];
+  wakeAtMs: number;
+}
+
+function lookAtAll({ askingOrder, states, forecasts }: Tally, view: CollectionView): Seen {
+  const seen: Seen = {
+    possible: 0n,
+    repeatable: 0n,
+    lastResort: 0n,
+    avoided: 0n,
+    open: 0n,
+    awaited: 0n,
+    countedOn: 0n,
+    due: 0n,
+    refusedForGood: 0n,
+    asking: 0,
+    inTime: 0,
+    answered: 0,
+    inVain: 0,
+    refusals: 0,
+    ready: [],
+    lastResorts: [],
+    wakeAtMs: NEVER,
+  };
+  for (const validator of askingOrder) {
+    const state = states[validator.index] as ValidatorState;
+    if (state.kind === 'signed') continue;
+    look(seen, validator, state, forecastOf(forecasts, validator), view);
+  }
+  return seen;
+}
+
+function look(
+  seen: Seen,
+  validator: WarpValidator,
+  state: Exclude<ValidatorState, { kind: 'signed' }>,
+  { kind: forecast }: ValidatorForecast,
+  view: CollectionView,
+): void {
+  const { weight } = validator;
+  const hasRefused = state.refusal !== undefined;
+  if (hasRefused) seen.refusals += 1;
+  switch (state.kind) {
+    case 'failed':
+      seen.inVain += 1;
+      if (state.isForGood) seen.refusedForGood += weight;
+      return;
+    case 'answered':
+      seen.answered += 1;
+      seen.possible += weight;
+      seen.awaited += weight;
+      seen.countedOn += weight;
+      break;
+    case 'queued':
+    case 'asking':
+      seen.asking += 1;
+      seen.possible += weight;
+      seen.open += weight;
+      if (isInTime(state, view.nowMs)) {
+        seen.inTime += 1;
+        seen.due += weight;
+        if (isCountedOn(forecast)) seen.countedOn += weight;
+        // Otherwise a validator that only the buffer needs would never be found to answer again.
+        if (forecast === 'expected' || forecast === 'on trial') seen.awaited += weight;
+        if (state.kind === 'asking') seen.wakeAtMs = Math.min(seen.wakeAtMs, state.lateAtMs);
+      } else {
+        seen.inVain += 1;
+        if (forecast === 'expected') seen.awaited += weight;
+      }
+      break;
+    case 'waiting': {
+      if (state.attempts > 0) seen.inVain += 1;
+      const fromMs = state.notBeforeMs;
+      const isDue = fromMs <= view.nowMs;
+      const isReady = isDue && view.isConnected(validator);
+      const untilMs = isDue && !isReady ? connectByMs(state, view) : NEVER;
+      if (untilMs <= view.nowMs) return;
+      seen.wakeAtMs = Math.min(seen.wakeAtMs, isDue ? untilMs : fromMs);
+      seen.possible += weight;
+      // An avoided validator is asked only for the quorum anyway.
+      const isLastResort =
+        state.failure?.kind === 'timed_out' &&
+        state.attempts >= validator.nodeIDs.length &&
+        !hasRefused &&
+        forecast !== 'avoided';
+      if (hasRefused) seen.repeatable += weight;
+      else seen.open += weight;
+      if (isLastResort) seen.lastResort += weight;
+      const isWorthIt = hasRefused ? state.attempts <= MAX_AWAITED_ATTEMPTS : !isLastResort;
+      if (isWorthIt && (forecast === 'expected' || (isReady && forecast === 'on trial'))) seen.awaited += weight;
+      if (isReady) (isLastResort ? seen.lastResorts : seen.ready).push(validator);
+    }
+  }
+  if (forecast === 'avoided') seen.avoided += weight;
+}
+
+function whomToAsk(tally: Tally, view: CollectionView, seen: Seen): readonly WarpValidator[] {
+  const { signedWeight, neededWeight, targetWeight, states, forecasts } = tally;
+  const isUnsigned = signedWeight === 0n && seen.answered === 0;
+  // While none has signed, no new ones are asked beside those that refuse, nor if the quorum needs these.
+  if (isUnsigned && seen.refusals >= PROBES && (seen.inTime > 0 || seen.open < neededWeight)) return [];
+  const room = Math.min(view.limits.maxConcurrentQueries - seen.asking, isUnsigned ? waveWidth(view, seen) : NEVER);
+  // An avoided validator signs only if there is no quorum without it.
+  const isWithoutAvoided = signedWeight + seen.possible - seen.lastResort - seen.avoided >= neededWeight;
+  const chosen: WarpValidator[] = [];
+  let expected = signedWeight + seen.countedOn;
+  for (const [candidates, isLastResort] of [
+    [seen.ready, false],
+    [seen.lastResorts, true],
+  ] as const) {
+    for (const validator of candidates) {
+      const { kind } = forecastOf(forecasts, validator);
+      const isForQuorumOnly = kind === 'invalid signer' || kind === 'avoided' || isLastResort;
+      if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || chosen.length >= room) return chosen;
+      if (kind === 'avoided' && isWithoutAvoided) continue;
+      if (!view.mayRepeat && states[validator.index]?.refusal !== undefined) continue;
+      chosen.push(validator);
+      if (isCountedOn(kind)) expected += validator.weight;
+    }
+  }
+  return chosen;
+}
+
+/** Each wave without a signature doubles the number of validators asked. */
+function waveWidth({ isCautious }: CollectionView, { inTime, inVain }: Seen): number {
+  if (!isCautious) return NEVER;
+  return inTime > 0 ? 0 : Math.max(FIRST_WAVE, inVain);
+}
+
+/**
+ * Whether answers that are still due can show that the quorum is refused for good. They are awaited, because otherwise their order would
+ * decide between a temporary failure and a final one.
+ */
+function isVerdictOpen({ warpSet, neededWeight }: Tally, { refusals, refusedForGood, due }: Seen): boolean {
+  if (due === 0n || refusals === 0 || refusedForGood === 0n) return false;
+  const left = warpSet.totalWeight - refusedForGood;
+  return left >= neededWeight && left - due < neededWeight;
+}
+
+function isInTime(state: ValidatorState, nowMs: number): boolean {
+  return state.kind === 'queued' || (state.kind === 'asking' && nowMs < state.lateAtMs);
+}
+
+/** Includes invalid signers and avoided validators: no more of them are asked than the quorum needs. */
+function isCountedOn(forecast: ValidatorForecast['kind']): boolean {
+  return forecast === 'expected' || forecast === 'invalid signer' || forecast === 'avoided';
+}
+
+/** A connection that broke during a request has a separate grace period. */
+function connectByMs(
+  { notBeforeMs, failure }: Extract<ValidatorState, { kind: 'waiting' }>,
+  { connectDeadlineMs, limits }: CollectionView,
+): number {
+  if (failure?.kind !== 'unreachable') return connectDeadlineMs;
+  return Math.max(connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);
+}
