@@ -23,7 +23,11 @@ class MessageCollection implements Collection {
   readonly #changes: WakeUp;
   readonly #ending = new AbortController();
   readonly #opened = new DisposableStack();
+  /** Ends the wait for permits of a job whose quorum is there, when the time of a caller is over. */
+  #timeUp = new AbortController();
   #work: Work | undefined;
+  /** By canonical index, until a connection changes. A look at each node takes as long as the rest of a plan. */
+  #connected: Uint8Array | undefined;
   #finishing: ((outcome: Insufficient) => void)[] = [];
   #awaiting: ((outcome: Insufficient) => void)[] = [];
   #isAwaitingExecution = false;
@@ -38,7 +42,8 @@ class MessageCollection implements Collection {
 
   async collect(permit: JobPermit): Promise<JobEnd> {
     const { signal } = this.#parts;
-    await permit.resume(signal);
+    this.#work?.stages.enter('collect');
+    await this.#resume(permit);
     const work = this.#work ?? (await this.#begin());
     const { tally, stages } = work;
     for (;;) {
@@ -46,13 +51,13 @@ class MessageCollection implements Collection {
       const plan = this.#plan(work, hasSigned(tally));
       const isTimeUp = this.#finishing.length > 0;
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
-        await permit.resume(signal);
+        await this.#resume(permit);
         stages.enter('verify');
         const signed = await this.#verify(work, isTimeUp);
         if (signed !== undefined) return signed;
         continue;
       }
-      if (isTimeUp) this.#settle(this.#finishing.splice(0));
+      if (isTimeUp) this.#settleFinishing();
       switch (plan.kind) {
         case 'out of reach':
           return this.#insufficient();
@@ -60,13 +65,13 @@ class MessageCollection implements Collection {
           return { kind: 'not yet' };
         case 'ask':
           stages.enter('collect');
-          await permit.resume(signal);
-          for (const validator of plan.validators) work.queries.ask(validator);
+          await this.#resume(permit);
+          for (const validator of plan.validators) this.#ask(work, validator);
           break;
         case 'wait':
           if (plan.isIdle) permit.rest();
       }
-      await this.#nextTurn(plan.wakeAtMs);
+      await this.#changes.nextTurn(plan.wakeAtMs);
     }
   }
 
@@ -74,7 +79,7 @@ class MessageCollection implements Collection {
     const { plan, signal } = this.#parts;
     const { clock, limits } = this.#deps;
     const work = this.#work ?? (await this.#begin());
-    const { tally, queries, stages } = work;
+    const { tally, stages } = work;
     this.#isShed = true;
     permit.wait(bytesToWait(plan));
     this.#isShed = false;
@@ -84,7 +89,8 @@ class MessageCollection implements Collection {
     this.#isAwaitingExecution = true;
     try {
       for (;;) {
-        this.#settle([...this.#awaiting.splice(0), ...this.#finishing.splice(0)]);
+        this.#settle(this.#awaiting.splice(0));
+        if (tally.signedWeight < tally.neededWeight) this.#settleFinishing();
         signal.throwIfAborted();
         const next = this.#plan(work, false);
         const isStill = next.kind === 'not yet' || next.kind === 'wait';
@@ -94,9 +100,9 @@ class MessageCollection implements Collection {
         if (probes.length > 0) {
           this.#probes += 1;
           probeAtMs = nowMs + refusalDelayMs(limits, this.#probes);
-          for (const validator of probes) queries.ask(validator);
+          for (const validator of probes) this.#ask(work, validator);
         }
-        await this.#nextTurn(probeAtMs > nowMs ? Math.min(next.wakeAtMs, probeAtMs) : next.wakeAtMs);
+        await this.#changes.nextTurn(probeAtMs > nowMs ? Math.min(next.wakeAtMs, probeAtMs) : next.wakeAtMs);
       }
     } finally {
       this.#isAwaitingExecution = false;
@@ -107,7 +113,8 @@ class MessageCollection implements Collection {
     const { promise, resolve } = Promise.withResolvers<Insufficient>();
     this.#finishing.push(resolve);
     const tally = this.#work?.tally;
-    if (tally === undefined || tally.signedWeight < tally.neededWeight) this.#settle(this.#finishing.splice(0));
+    if (tally === undefined || tally.signedWeight < tally.neededWeight) this.#settleFinishing();
+    else this.#timeUp.abort();
     this.#changes.wake();
     return promise;
   }
@@ -179,7 +186,11 @@ class MessageCollection implements Collection {
       connectDeadlineMs: Math.max(trackedSinceMs + limits.connectTimeoutMs, startMs + limits.reconnectGraceMs),
     };
     this.#work = work;
-    opened.defer(source.onConnectionChange(this.#changes.wake));
+    const onConnectionChange = (): void => {
+      this.#connected = undefined;
+      this.#changes.wake();
+    };
+    opened.defer(source.onConnectionChange(onConnectionChange));
     signal.addEventListener('abort', this.#changes.wake, { once: true });
     opened.defer(() => signal.removeEventListener('abort', this.#changes.wake));
     await signatures.takeKnown();
@@ -187,10 +198,18 @@ class MessageCollection implements Collection {
     return work;
   }
 
-  /** Waits for a change or the time. All changes of a turn of the event loop are one pass. */
-  async #nextTurn(atMs: number): Promise<void> {
-    await this.#changes.next(atMs);
-    await new Promise<void>((resolve) => this.#deps.clock.afterTurn(resolve));
+  async #resume(permit: JobPermit): Promise<void> {
+    await permit.resume(AbortSignal.any([this.#parts.signal, this.#timeUp.signal]));
+  }
+
+  #ask({ queries }: Work, validator: WarpValidator): void {
+    // It may have disconnected since the plan.
+    if (this.#isConnected(validator)) queries.ask(validator);
+  }
+
+  #settleFinishing(): void {
+    this.#settle(this.#finishing.splice(0));
+    if (this.#timeUp.signal.aborted) this.#timeUp = new AbortController();
   }
 
   #plan({ tally }: Work, mayRepeat: boolean): CollectionPlan {
@@ -200,7 +219,9 @@ class MessageCollection implements Collection {
   #view(mayRepeat: boolean) {
     const { clock, limits } = this.#deps;
     const { isCautious = false, connectDeadlineMs = 0 } = this.#work ?? {};
-    const isConnected = this.#isConnected;
+    this.#connected ??= Uint8Array.from(this.#parts.plan.warpSet.validators, (one) => Number(this.#isConnected(one)));
+    const connected = this.#connected;
+    const isConnected = ({ index }: WarpValidator): boolean => connected[index] === 1;
     return { nowMs: clock.monotonicMs(), isConnected, connectDeadlineMs, isCautious, mayRepeat, limits };
   }
 

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import { type Clock, nextTurn } from './clock.ts';
 
 /** Lets one loop wait for a change or a time. A change while the loop is busy ends its next wait at once; several count as one. */
 export interface WakeUp extends Disposable {
@@ -7,6 +7,8 @@ export interface WakeUp extends Disposable {
   fail(error: unknown): void;
   /** @param atMs monotonic time, or infinity */
   next(atMs: number): Promise<void>;
+  /** Like {@link next}, and counts all changes of the same turn of the event loop as one. */
+  nextTurn(atMs: number): Promise<void>;
 }
 
 export function createWakeUp(clock: Clock): WakeUp {
@@ -19,6 +21,23 @@ export function createWakeUp(clock: Clock): WakeUp {
     settle?.();
   }
 
+  async function change(atMs: number): Promise<void> {
+    if (isPending) return;
+    await new Promise<void>((resolve) => {
+      const cancel = Number.isFinite(atMs) ? clock.after(Math.max(0, atMs - clock.monotonicMs()), resolve) : undefined;
+      settle = () => {
+        cancel?.();
+        resolve();
+      };
+    });
+    settle = undefined;
+  }
+
+  function take(): void {
+    isPending = false;
+    if (failure !== undefined) throw failure.error;
+  }
+
   return {
     wake,
     fail(error) {
@@ -26,20 +45,13 @@ export function createWakeUp(clock: Clock): WakeUp {
       wake();
     },
     async next(atMs) {
-      if (!isPending) {
-        await new Promise<void>((resolve) => {
-          const cancel = Number.isFinite(atMs)
-            ? clock.after(Math.max(0, atMs - clock.monotonicMs()), resolve)
-            : undefined;
-          settle = () => {
-            cancel?.();
-            resolve();
-          };
-        });
-      }
-      settle = undefined;
-      isPending = false;
-      if (failure !== undefined) throw failure.error;
+      await change(atMs);
+      take();
+    },
+    async nextTurn(atMs) {
+      await change(atMs);
+      await nextTurn(clock);
+      take();
     },
     [Symbol.dispose]() {
       settle?.();
