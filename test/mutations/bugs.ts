@@ -258,7 +258,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/aggregation/collection/collection-plan.ts', COLLECTION, {
-    'a collection goes on when the quorum is out of reach': ['+ seen.possible < neededWeight', '+ seen.possible < 0n'],
+    'a collection goes on when the quorum is out of reach': [
+      'if (signedWeight + weightOf(seen, POSSIBLE) < neededWeight)',
+      'if (signedWeight + weightOf(seen, POSSIBLE) < 0n)',
+    ],
     'a collection waits beside answers that are due': ['return isIdle && needsRefusing ?', 'return needsRefusing ?'],
   }),
   ...bugsOf('src/aggregation/collection/tally.ts', COLLECTION, {
@@ -839,7 +842,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/aggregation/collection/collection-plan.ts', COLLECTION, {
-    'an avoided validator hides what the others may sign': ['seen.lastResort - seen.avoided >=', 'seen.lastResort >='],
+    'an avoided validator hides what the others may sign': [
+      'weightOf(seen, LAST_RESORT) - weightOf(seen, AVOIDED) >=',
+      'weightOf(seen, LAST_RESORT) >=',
+    ],
   }),
   ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
     'the body of an error is read to its end': ['    if (part.length < chunk.length) break;\n', ''],
