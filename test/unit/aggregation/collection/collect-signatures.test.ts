@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CollectionDeps } from '../../../../src/aggregation/collection/collection-context.ts';
 import { describeFailure } from '../../../../src/aggregation/collection/collection-failure.ts';
-import type { JobEnd } from '../../../../src/aggregation/collection/job.ts';
+import type { Collection, JobEnd } from '../../../../src/aggregation/collection/job.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import type { AttemptOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
@@ -91,6 +91,39 @@ describe('validators that refuse', () => {
     const { value, atMs } = await fixture.run({ quorum: 90, permit });
     expect(atMs).toBe(LIMITS.requestTimeoutMs);
     expect(summaryOf(value).signedWeight).toBe(80n);
+  });
+
+  test('are left out at the deadline, though no permit is left to verify the quorum', async () => {
+    const fixture = createFixture({ weights: [50, 30, 20] });
+    for (const position of [0, 1, 2]) fixture.script(position, 'refuses', 'signs');
+    const permit = {
+      rest: () => undefined,
+      wait: () => undefined,
+      resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
+    };
+    const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33, permit });
+    expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
+    expect(atMs).toBe(LIMITS.requestTimeoutMs);
+  });
+
+  test('fail no caller whose time is over just as one of them brings the quorum', async () => {
+    const fixture = createFixture({ weights: [60, 40] });
+    for (const position of [0, 1]) fixture.script(position, 'refuses', 'refuses', 'signs');
+    const progress = fixture.createFeed();
+    let opened: Collection | undefined;
+    let failures = 0;
+    const onOpen = (collection: Collection): void => {
+      opened = collection;
+    };
+    progress.subscribe((event) => {
+      if (event.kind !== 'outcome' || event.outcome.kind !== 'signed') return;
+      void opened?.finish().then(() => {
+        failures += 1;
+      });
+    });
+    const { value } = await fixture.run({ quorum: 30, progress, onOpen });
+    expect(value.kind).toBe('signed');
+    expect(failures).toBe(0);
   });
 });
 

@@ -7,7 +7,7 @@ import { type AggregationLimits, aggregationLimits } from '../../../../src/aggre
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { openCollection } from '../../../../src/aggregation/collection/collection.ts';
 import type { CollectionDeps } from '../../../../src/aggregation/collection/collection-context.ts';
-import type { Insufficient, Job, JobEnd, SignedEnd } from '../../../../src/aggregation/collection/job.ts';
+import type { Collection, Insufficient, Job, JobEnd, SignedEnd } from '../../../../src/aggregation/collection/job.ts';
 import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import { awaitExecution } from '../../../../src/aggregation/stages/await-execution.ts';
@@ -80,6 +80,7 @@ export interface CollectOptions {
   readonly progress?: ProgressFeed;
   readonly permit?: Omit<Job['permit'], typeof Symbol.dispose>;
   readonly sourceSubnetID?: SubnetID;
+  readonly onOpen?: (collection: Collection) => void;
 }
 
 /**
@@ -208,6 +209,7 @@ export function createFixture(options: FixtureOptions) {
     const key = signatureKey(plan);
     const shared = { plan, signatureKey: key, client, span: NO_SPAN, progress, stages: [], times: callers, signal };
     using collection = openCollection(shared, { ...deps, ...more });
+    options.onOpen?.(collection);
     let isHeld = true;
     const permit: Job['permit'] = {
       rest() {

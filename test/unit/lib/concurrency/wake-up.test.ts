@@ -75,3 +75,20 @@ test('a loop that reads the state after each wake-up sees every change', async (
     }),
   );
 });
+
+test('all changes of one turn of the event loop end one wait, and one of a later turn the next', async () => {
+  const clock = new FakeClock();
+  using wakeUp = createWakeUp(clock);
+  const first = wakeUp.nextTurn(1000);
+  wakeUp.wake();
+  for (let later = 0; later < 10; later += 1) await Promise.resolve();
+  wakeUp.wake();
+  await first;
+  const woken = vi.fn();
+  const second = wakeUp.nextTurn(1000).then(woken);
+  await clock.advance(999);
+  expect(woken).not.toHaveBeenCalled();
+  wakeUp.wake();
+  await second;
+  expect(clock.pendingTimers).toBe(0);
+});
