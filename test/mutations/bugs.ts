@@ -785,6 +785,17 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'Math.max(trackedSinceMs + limits',
       'Math.min(trackedSinceMs + limits',
     ],
+    'a caller whose time is over waits for a permit without a bound': ['else this.#timeUp.abort();', ''],
+    'a caller whose time is over fails though the quorum was just reached': [
+      'if (tally.signedWeight < tally.neededWeight) this.#settleFinishing();\n        signal',
+      'this.#settleFinishing();\n        signal',
+    ],
+  }),
+  ...bugsOf('src/aggregation/stages/await-execution.ts', ['test/unit/aggregation/stages/await-execution.test.ts'], {
+    'a job is collected again without awaiting the execution': ['await job.collection.awaitExecution(job.permit);', ''],
+  }),
+  ...bugsOf('src/lib/concurrency/wake-up.ts', ['test/unit/lib/concurrency/wake-up.test.ts'], {
+    'changes of one turn of the event loop are several': ['      await nextTurn(clock);\n', ''],
   }),
   ...bugsOf('src/proxy/routes/upstream-reply.ts', ['test/unit/proxy/routes'], {
     'the answer to HEAD keeps the body of the upstream open': ['  body.destroy();\n', ''],
