@@ -219,7 +219,7 @@ function openNetworkParts(
     destinations: createDestinations({ directory, warpConfigs: createWarpConfigs(evm, clock) }),
     validatorSets,
     clock,
-    epochs: createEpochs(createChainApi(api.openClient(opened)), clock),
+    epochs: createEpochs({ api: createChainApi(api.openClient(opened)), networkID, clock }),
     funds: createValidatorFunds(api.node, clock),
     resolveTimeoutMs: apiTimeoutMs,
   };
@@ -233,6 +233,7 @@ function openNetworkParts(
   const aggregator = createAggregator({
     ...learnt,
     resolver,
+    pChainMessages: network.pChainMessages,
     clock,
     l1Messages,
     source: connections,

@@ -1,3 +1,4 @@
+import type { PChainMessages } from '../aggregation/request/aggregation-request.ts';
 import type { DestinationViews } from '../aggregation/signers/destination-views.ts';
 import type { MessageVerifier } from '../aggregation/signers/message-verifier.ts';
 import type { Aggregator } from '../aggregation/stages/aggregator.ts';
@@ -19,6 +20,8 @@ export interface Network extends AsyncDisposable {
   readonly pathNames: readonly string[];
   /** What decides for which destination a POST is signed if the request names none. */
   readonly defaultDestination: 'none' | 'teleporter';
+  /** The height of messages to the P-Chain by the Go routes. */
+  readonly goApi: { readonly pChainMessages: PChainMessages };
   /** This and the next five fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
   readonly subnets: SubnetViews;

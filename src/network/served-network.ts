@@ -87,6 +87,7 @@ class ConfiguredNetwork implements ServedNetwork {
   readonly name: string;
   readonly pathNames: readonly string[];
   readonly defaultDestination: Network['defaultDestination'];
+  readonly goApi: Network['goApi'];
   readonly aggregator: Network['aggregator'];
   readonly #options: NetworkOptions;
   readonly #openApi: OpenNetwork;
@@ -117,6 +118,7 @@ class ConfiguredNetwork implements ServedNetwork {
     this.name = network.name;
     this.pathNames = [network.name, ...network.aliases];
     this.defaultDestination = network.defaultDestination;
+    this.goApi = network.goApi;
     this.#options = options;
     this.#openApi = openApi;
     this.#describe = describe;

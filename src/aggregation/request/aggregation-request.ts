@@ -25,7 +25,14 @@ export interface AggregationRequest {
   readonly destinationChainID?: BlockchainID | undefined;
   /** Whether a Teleporter message is signed for the destination in it, unless signers, quorum, height or a destination are given. */
   readonly followsTeleporter?: boolean | undefined;
+  /**
+   * The height for messages of a validator manager to the P-Chain, unless a height or a destination is given: that of the P-Chain's
+   * epoch, or the proposed one with a warning where the P-Chain may refuse it. `undefined`: the proposed one, and the epoch is not read.
+   */
+  readonly pChainMessages?: PChainMessages | undefined;
 }
+
+export type PChainMessages = 'epoch' | 'proposed';
 
 export type Subject =
   | MessageSubject

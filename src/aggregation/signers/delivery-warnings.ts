@@ -2,7 +2,7 @@ import type { Epoch } from '../../pchain/rpc/chain-api.ts';
 import { isQuorumReached } from '../../validators/quorum.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
-import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import { type BlockchainID, P_CHAIN_ID, type SubnetID } from '../../warp/ids.ts';
 import type { DestinationFacts } from './destination-facts.ts';
 import { RULE_MEANINGS, type SourceChain, signersFor } from './signing-rule.ts';
 
@@ -119,8 +119,19 @@ function warnOfEpoch(
     return warning('epoch_unreadable', `${verifies}, where the validators of subnet ${signingSubnetID} cannot be read`);
   }
   if (warpSetHash(setInEpoch) === warpSetHash(warpSet)) return undefined;
+  if (setInEpoch.totalWeight === 0n) {
+    const text = `${verifies}, where subnet ${signingSubnetID} has no validators: it refuses the message until its next epoch, ${nextEpochNeeds(chainID)}`;
+    return warning('set_differs_from_epoch', text);
+  }
   const text = `${verifies}, where the validators of subnet ${signingSubnetID} are not those of height ${pChainHeight}: it may refuse the message until its next epoch`;
   return warning('set_differs_from_epoch', text);
+}
+
+/** An idle chain keeps its epoch (ACP-181). */
+function nextEpochNeeds(chainID: BlockchainID): string {
+  return chainID === P_CHAIN_ID
+    ? 'which needs two P-Chain blocks, the first of them after the time at which the epoch may end: any P-Chain transaction makes one'
+    : 'which needs two blocks of that chain, the first of them after the time at which the epoch may end';
 }
 
 function warning(code: WarningCode, message: string): DeliveryWarning {

@@ -1,19 +1,42 @@
 import { tryParse } from '../../lib/encoding/parse-error.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
+import { type BlockchainID, P_CHAIN_ID } from '../../warp/ids.ts';
+import { parseL1Message } from '../../warp/l1-message.ts';
 import { parseWarpPayload } from '../../warp/payload.ts';
 import { parseTeleporterMessage } from '../../warp/teleporter-message.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 
 /** Equal requests share a message, which is parsed once. */
-const parsed = new WeakMap<UnsignedMessage, { readonly chainID: BlockchainID | undefined }>();
+const parsed = new WeakMap<UnsignedMessage, MessageFacts>();
+
+interface MessageFacts {
+  readonly teleporterDestinationID: BlockchainID | undefined;
+  readonly isForPChain: boolean;
+}
 
 /** Returns the destination in a Teleporter message; undefined for other messages. */
 export function teleporterDestination(message: UnsignedMessage): BlockchainID | undefined {
+  return factsOf(message).teleporterDestinationID;
+}
+
+/**
+ * Whether a validator manager sent the message to the P-Chain, which verifies it at the height of its own epoch (avalanchego
+ * `vms/platformvm/block/executor/manager.go`). An L1ValidatorWeight of the P-Chain goes the other way.
+ */
+export function isForPChain(message: UnsignedMessage): boolean {
+  return factsOf(message).isForPChain;
+}
+
+function factsOf(message: UnsignedMessage): MessageFacts {
   const known = parsed.get(message);
-  if (known !== undefined) return known.chainID;
+  if (known !== undefined) return known;
   const payload = tryParse(() => parseWarpPayload(message.payload));
-  const content = payload?.kind === 'AddressedCall' && tryParse(() => parseTeleporterMessage(payload.payload));
-  const chainID = content ? content.destinationBlockchainID : undefined;
-  parsed.set(message, { chainID });
-  return chainID;
+  const call = payload?.kind === 'AddressedCall' ? payload.payload : undefined;
+  const kind = call && tryParse(() => parseL1Message(call))?.kind;
+  const facts = {
+    teleporterDestinationID: call && tryParse(() => parseTeleporterMessage(call))?.destinationBlockchainID,
+    isForPChain:
+      message.sourceChainID !== P_CHAIN_ID && (kind === 'RegisterL1Validator' || kind === 'L1ValidatorWeight'),
+  };
+  parsed.set(message, facts);
+  return facts;
 }

@@ -121,7 +121,7 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
         return await resolver.resolve({ ...asked, destination }, signal);
       };
       const isKnown =
-        destinationOf({ ...given, followsTeleporter: true }, unsignedMessage) === undefined &&
+        destinationOf({ ...given, ...AS_VERIFIED }, unsignedMessage) === undefined &&
         resolver.known({ ...asked, destination: undefined }) !== undefined;
       const resolved = isKnown ? resolve() : penalties.lookUp(client, resolve);
       const plan = await renameField(resolved, 'message', 'signedMessage');
@@ -135,6 +135,9 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
 
 const NONE = new Uint8Array();
 
+/** A message names the chain that verifies it. */
+const AS_VERIFIED = { followsTeleporter: true, pChainMessages: 'epoch' } as const;
+
 /**
  * Returns the chain that verifies a message: the one that the request names, else the one that the message names, unless the request
  * names signers, quorum or height.
@@ -145,7 +148,7 @@ export async function findDestination(
   l1Messages: Pick<L1Messages, 'addresseeOf'>,
   signal: AbortSignal,
 ): Promise<Destination | undefined> {
-  const found = destinationOf({ ...given, followsTeleporter: true }, message);
+  const found = destinationOf({ ...given, ...AS_VERIFIED }, message);
   if (found !== undefined || given.signingSubnetID !== undefined || teleporterDestination(message) !== undefined) {
     return found;
   }

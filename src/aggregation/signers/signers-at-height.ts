@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { Epoch } from '../../pchain/rpc/chain-api.ts';
@@ -6,7 +7,7 @@ import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { ValidatorFunds } from '../../pchain/state/validator-funds.ts';
 import { HeightNotReached, type ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
-import type { NodeID, SubnetID } from '../../warp/ids.ts';
+import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import { askOptionally } from '../ask-p-chain.ts';
 import { unknownSubnet } from '../unknown-subnet.ts';
@@ -24,19 +25,22 @@ interface WithEpoch {
 export interface SignersReaderOptions {
   readonly directory: Pick<SubnetDirectory, 'exists' | 'getSubnet' | 'validatedBy'>;
   readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'at' | 'atPinned' | 'atProposed'>;
-  readonly epochs: Pick<Epochs, 'get'>;
+  readonly epochs: Pick<Epochs, 'get' | 'peek'>;
   readonly funds: Pick<ValidatorFunds, 'soonInactive'>;
   readonly clock: Clock;
 }
 
 const NOBODY: ReadonlySet<number> = new Set();
 const OPTIONAL_QUESTION_MS = 1_500;
+const UNREADABLE_MS = 5_000;
+const MAX_UNREADABLE = 1_000;
 
 /** Reads the validators that have to sign, at the height that a request names or that its destination's epoch demands. */
 export class SignersReader {
   readonly #options: SignersReaderOptions;
   /** Bounds what only a warning or an order needs. */
   readonly #optionalPatience: { readonly clock: Clock; readonly timeoutMs: number };
+  readonly #unreadableUntilMs = new LRUCache<BlockchainID, number>({ max: MAX_UNREADABLE });
 
   constructor(options: SignersReaderOptions) {
     this.#options = options;
@@ -69,13 +73,13 @@ export class SignersReader {
     const isPinned = pinned !== 0n;
     const reading = destination && (await this.#readEpoch(destination, isPinned, signal));
     const epoch = reading && begunEpoch(reading);
+    const isForEpoch = !isPinned && destination?.isWarnedOf !== true;
     let setInEpoch: WarpSet | undefined;
-    if (epoch !== undefined && !isPinned) {
-      setInEpoch = await validatorSets.at(subnetID, epoch.pChainHeight, signal).catch((error: unknown) => {
-        // The request did not name the destination, so the set at the proposed height will do.
-        if (!isNotServed(error) || destination?.isRequired) throw error;
-        return undefined;
-      });
+    if (epoch !== undefined && isForEpoch) {
+      // If the request did not name the destination, the set at the proposed height will do.
+      setInEpoch = destination?.isRequired
+        ? await validatorSets.at(subnetID, epoch.pChainHeight, signal)
+        : await this.#readSetOptionally(subnetID, epoch.pChainHeight, signal);
       if (setInEpoch !== undefined && setInEpoch.totalWeight > 0n) {
         const { pChainHeight } = epoch;
         return { pChainHeight, warpSet: setInEpoch, epoch: { kind: 'read', epoch, setInEpoch } };
@@ -91,7 +95,7 @@ export class SignersReader {
     if (reading === undefined) {
       return { pChainHeight, warpSet, epoch: { kind: destination === undefined ? 'not_asked' : 'unreadable' } };
     }
-    if (epoch !== undefined && isPinned) {
+    if (epoch !== undefined && !isForEpoch) {
       const isSame = epoch.pChainHeight === pChainHeight;
       setInEpoch = isSame ? warpSet : await this.#readSetOptionally(subnetID, epoch.pChainHeight, signal);
     }
@@ -116,9 +120,7 @@ export class SignersReader {
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<Epoch | undefined> {
-    if (!isRequired || isPinned) {
-      return await askOptionally(this.#optionalPatience, signal, (until) => this.#options.epochs.get(chainID, until));
-    }
+    if (!isRequired || isPinned) return await this.#readEpochOptionally(chainID, signal);
     try {
       return await this.#options.epochs.get(chainID, signal);
     } catch (error) {
@@ -130,6 +132,16 @@ export class SignersReader {
         { field: 'destinationChainID', cause: error },
       );
     }
+  }
+
+  /** Reads an epoch that a request can do without. One that could not be read is not waited for again for some seconds. */
+  async #readEpochOptionally(chainID: BlockchainID, signal: AbortSignal): Promise<Epoch | undefined> {
+    const { clock, epochs } = this.#options;
+    const known = epochs.peek(chainID);
+    if (known !== undefined || clock.monotonicMs() < (this.#unreadableUntilMs.get(chainID) ?? 0)) return known;
+    const epoch = await askOptionally(this.#optionalPatience, signal, (until) => epochs.get(chainID, until));
+    if (epoch === undefined) this.#unreadableUntilMs.set(chainID, clock.monotonicMs() + UNREADABLE_MS);
+    return epoch;
   }
 
   #withoutSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<AggregatorError> {

@@ -1,10 +1,10 @@
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
-import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import { type BlockchainID, P_CHAIN_ID, type SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { type AggregationRequest, type MessageSubject, settingsOf } from '../request/aggregation-request.ts';
 import { signatureKey } from '../request/result-key.ts';
 import { unwrapJustification } from '../transactions/l1-justification.ts';
-import { teleporterDestination } from './message-destination.ts';
+import { isForPChain, teleporterDestination } from './message-destination.ts';
 
 /** A message, and what a client says about its signers: what has to be known to find them. */
 export interface SigningQuestion {
@@ -26,6 +26,8 @@ export interface Destination {
   readonly chainID: BlockchainID;
   /** Whether the client named it: then the request fails if the chain is unknown or its epoch cannot be read. */
   readonly isRequired: boolean;
+  /** Whether the proposed height is signed nevertheless, and the epoch is read for a warning only. */
+  readonly isWarnedOf?: boolean;
 }
 
 /**
@@ -58,20 +60,24 @@ export function questionKey(question: SigningQuestion): string {
   const { signingSubnetID = '', quorumBuffer, pChainHeight, destination } = question;
   // A destination has a quorum of its own.
   const quorumNum = question.quorumNum ?? (destination === undefined ? DEFAULT_QUORUM_NUM : '');
-  const { chainID = '', isRequired = false } = destination ?? {};
-  return [signatureKey(question), signingSubnetID, quorumNum, quorumBuffer, pChainHeight, chainID, isRequired].join(
-    '|',
-  );
+  const { chainID = '', isRequired = false, isWarnedOf = false } = destination ?? {};
+  const ofDestination = [chainID, isRequired, isWarnedOf];
+  return [signatureKey(question), signingSubnetID, quorumNum, quorumBuffer, pChainHeight, ...ofDestination].join('|');
 }
 
-/** Returns the destination that a client names, or the one in a Teleporter message where the request follows it. */
+/** Returns the destination that a client names, the P-Chain for a validator manager's message, or the one in a Teleporter message. */
 export function destinationOf(
   request: Omit<AggregationRequest, 'subject'>,
   message?: UnsignedMessage,
 ): Destination | undefined {
-  const { destinationChainID, followsTeleporter, signingSubnetID, quorumNum, pChainHeight = 0n } = request;
+  const { destinationChainID, followsTeleporter, pChainMessages, signingSubnetID, quorumNum } = request;
+  const { pChainHeight = 0n } = request;
   if (destinationChainID !== undefined) return { chainID: destinationChainID, isRequired: true };
-  if (message === undefined || followsTeleporter !== true) return undefined;
+  if (message === undefined) return undefined;
+  if (pChainMessages !== undefined && pChainHeight === 0n && isForPChain(message)) {
+    return { chainID: P_CHAIN_ID, isRequired: false, isWarnedOf: pChainMessages === 'proposed' };
+  }
+  if (followsTeleporter !== true) return undefined;
   if (signingSubnetID !== undefined || quorumNum !== undefined || pChainHeight !== 0n) return undefined;
   const chainID = teleporterDestination(message);
   return chainID && { chainID, isRequired: false };

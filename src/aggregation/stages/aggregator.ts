@@ -7,7 +7,7 @@ import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { RunningJobs } from '../admission/running-jobs.ts';
 import type { CollectionDeps } from '../collection/collection-context.ts';
 import type { Job, JobEnd } from '../collection/job.ts';
-import type { AggregationRequest, AggregationResult } from '../request/aggregation-request.ts';
+import type { AggregationRequest, AggregationResult, PChainMessages } from '../request/aggregation-request.ts';
 import { createResultCache } from '../results/result-cache.ts';
 import type { SigningResolver } from '../signers/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
@@ -30,6 +30,8 @@ export interface AggregatorOptions extends Omit<CollectionDeps, 'observeDelay' |
   readonly l1Messages: FindOptions['l1Messages'];
   readonly subnets: SubnetPolicy;
   readonly penalties: Penalties;
+  /** The default of requests. */
+  readonly pChainMessages?: PChainMessages | undefined;
   readonly distributedFlights?: ReplicateOptions['distributedFlights'];
 }
 
@@ -40,7 +42,7 @@ export interface Aggregator {
 
 /** Composes what happens to a request: three lists of stages, each of one type. `resolve` and `share` are the doors between them. */
 export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { clock, metrics, limits } = options;
+  const { clock, metrics, limits, pChainMessages } = options;
   const admission = createAdmission(options);
   const parts = {
     ...options,
@@ -73,7 +75,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   );
   const aggregate: Aggregator['aggregate'] = async (request, caller) => {
     using wait = startWait(clock, caller);
-    return await asked({ request, caller, wait });
+    return await asked({ request: { pChainMessages, ...request }, caller, wait });
   };
   return { aggregate };
 }

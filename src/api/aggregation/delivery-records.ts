@@ -9,6 +9,11 @@ const EpochRecord = Type.Object(
     number: integer('Counts from 1'),
     pChainHeight: integer('The P-Chain height at which the chain verifies messages'),
     startTime: integer('Unix time in seconds'),
+    endTime: Type.Optional(
+      integer(
+        'Unix time in seconds at which it may end: it ends with the first block after it, so an idle chain keeps it',
+      ),
+    ),
   },
   { title: 'Epoch', description: "The destination's current epoch (ACP-181); missing for a chain without epochs" },
 );
@@ -31,6 +36,11 @@ export function presentAdvice({ epoch, warnings }: DeliveryAdvice) {
   });
 }
 
-function presentEpoch({ number, pChainHeight, startTime }: Epoch) {
-  return { number: Number(number), pChainHeight: Number(pChainHeight), startTime: Number(startTime) };
+function presentEpoch({ number, pChainHeight, startTime, endTime }: Epoch) {
+  return inJson({
+    number: Number(number),
+    pChainHeight: Number(pChainHeight),
+    startTime: Number(startTime),
+    endTime: endTime === undefined ? undefined : Number(endTime),
+  });
 }

@@ -49,7 +49,9 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
     const body = readGoBody(text as string);
     await chargeForSize(context, body);
     const startMs = clock.monotonicMs();
-    const call = new AggregationCall(context, asked.name, parseGoRequest(body));
+    // These answers have no warnings, so the epoch is read only where it decides.
+    const pChainMessages = asked.goApi.pChainMessages === 'epoch' ? 'epoch' : undefined;
+    const call = new AggregationCall(context, asked.name, { ...parseGoRequest(body), pChainMessages });
     call.result = await asked.aggregator.aggregate(call.asked, call);
     recorders.get(asked)?.onSuccess(clock.monotonicMs() - startMs);
     return { 'signed-message': bytesToHex(call.result.signedMessage) };

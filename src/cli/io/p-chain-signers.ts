@@ -50,7 +50,7 @@ export async function askPChainSigners(
     directory,
     destinations: createDestinations({ directory, warpConfigs: createWarpConfigs(evm, clock) }),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
-    epochs: createEpochs(createChainApi(client), clock),
+    epochs: createEpochs({ api: createChainApi(client), networkID: claimedID, clock }),
     // Balances do not matter for existing signatures.
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     clock,

@@ -1044,6 +1044,10 @@ export interface Epoch {
    * Unix time in seconds
    */
   startTime: number;
+  /**
+   * Unix time in seconds at which it may end: it ends with the first block after it, so an idle chain keeps it
+   */
+  endTime?: number;
 }
 /**
  * Why a destination refuses the message, or may refuse it

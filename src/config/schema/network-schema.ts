@@ -162,6 +162,14 @@ const NetworkSchema = section(
         'A GET by the hash of an EVM transaction always does it, the Go routes never.',
       examples: ['teleporter'],
     }),
+    pChainMessages: Type.Enum(['epoch', 'proposed'], {
+      default: 'epoch',
+      description:
+        'The height at which messages of a validator manager to the P-Chain are signed (RegisterL1Validator, L1ValidatorWeight), unless a ' +
+        "request names a height or a destination: that of the P-Chain's current epoch, at which it verifies, or the proposed one. The Go " +
+        'routes have their own setting.',
+      examples: ['proposed'],
+    }),
     allowPrivateAddresses: Type.Boolean({
       description: 'Whether connections to private and loopback addresses are opened.',
       examples: [true],
@@ -193,6 +201,12 @@ const NetworkSchema = section(
           ),
         ),
         metricsPort: optional(goPort("A second port with the same routes; the Go aggregator's default is 8081.", 8082)),
+        pChainMessages: Type.Enum(['epoch', 'proposed'], {
+          default: 'proposed',
+          description:
+            'The same as `pChainMessages` of the network, for the Go routes on all ports. The Go aggregator signs at the proposed height.',
+          examples: ['epoch'],
+        }),
       },
     ),
   },

@@ -21,6 +21,8 @@ export interface Epoch {
   readonly pChainHeight: bigint;
   /** Unix seconds. */
   readonly startTime: bigint;
+  /** When it may end, with the first block after that time; undefined as a node answers. Unix seconds. */
+  readonly endTime?: bigint;
 }
 
 const SCALAR_BYTES = 64 * 1024;

@@ -1,6 +1,13 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
-import { type BlockchainID, idFromBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type ValidationID,
+} from '../../../src/warp/ids.ts';
+import { encodeL1Message } from '../../../src/warp/l1-message.ts';
 import { encodeTeleporterMessage } from '../../../src/warp/teleporter-message.ts';
 import { reply, startStandIn } from '../proxy/stand-in.ts';
 import type { Answer } from './running-service.ts';
@@ -67,7 +74,7 @@ describe('with a destination', () => {
       const answer = await signed({ message: message(), destinationBlockchainId: to });
       const { signedWeight, totalWeight, epoch, pChainHeight } = answer.body;
       expect(answer.body).toMatchObject({ signingSubnetId: signer, epoch: { pChainHeight } });
-      expect(Object.keys(epoch as object)).toEqual(['number', 'pChainHeight', 'startTime']);
+      expect(Object.keys(epoch as object)).toEqual(['number', 'pChainHeight', 'startTime', 'endTime']);
       expect(codes(answer)).toEqual([]);
       expect(BigInt(String(signedWeight)) * 100n).toBeGreaterThanOrEqual(BigInt(quorum) * BigInt(String(totalWeight)));
       expect(await judged(answer, { destinationBlockchainId: to })).toMatchObject({
@@ -195,6 +202,21 @@ test('messages of the P-Chain that were signed by transaction are verified for t
       destinationBlockchainId: l1.blockchainID,
     });
   }
+});
+
+test("a validator manager's message is signed and judged for the P-Chain's epoch", async () => {
+  const validationID = idFromBytes<ValidationID>(new Uint8Array(32).fill(7), 'validation');
+  const payload = encodeL1Message({ kind: 'L1ValidatorWeight', validationID, nonce: 1n, weight: 5n });
+  const message = bytesToHex(chains.L1.emit(payload).bytes);
+  const answer = await signed({ message });
+  const { pChainHeight } = answer.body;
+  expect(answer.body).toMatchObject({ signingSubnetId: l1.subnetID, epoch: { pChainHeight } });
+  expect(codes(answer)).toEqual([]);
+  expect(await judged(answer)).toMatchObject({
+    isValid: true,
+    destinationBlockchainId: P_CHAIN_ID,
+    epoch: { pChainHeight },
+  });
 });
 
 describe('GET …/destinations/{blockchainId}', () => {

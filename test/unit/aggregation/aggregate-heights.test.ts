@@ -1,18 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import type { ProgressEvent } from '../../../src/aggregation/collection/progress.ts';
+import type { DeliveryAdvice } from '../../../src/aggregation/signers/delivery-advice.ts';
 import { indicesOf } from '../../../src/aggregation/signers/signers-at-height.ts';
 import type { Caller } from '../../../src/aggregation/stages/calls.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import type { Epoch } from '../../../src/pchain/rpc/chain-api.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
-import { type BlockchainID, idFromBytes, type NodeID } from '../../../src/warp/ids.ts';
+import { type BlockchainID, idFromBytes, type NodeID, P_CHAIN_ID, type ValidationID } from '../../../src/warp/ids.ts';
+import { encodeL1Message } from '../../../src/warp/l1-message.ts';
+import { createSourcelessCall } from '../../../src/warp/payload.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import {
   CHAIN,
   createHarness as createAggregatorHarness,
   FOUND,
   LIMITS,
   messageOf,
+  NETWORK_ID,
   NO_EPOCH,
   nodeOf as node,
   type RequestOptions,
@@ -161,6 +166,87 @@ describe('a destination', () => {
     expect(failed.message).toMatch(
       /the next epoch needs two blocks of that chain, the first of them after the epoch's minimum time/,
     );
+  });
+});
+
+describe("a validator manager's message to the P-Chain", () => {
+  const validationID = idFromBytes<ValidationID>(new Uint8Array(32).fill(7), 'validation');
+  let nonce = 0n;
+  const weightChange = (sourceChainID = CHAIN) => {
+    const payload = encodeL1Message({ kind: 'L1ValidatorWeight', validationID, nonce: (nonce += 1n), weight: 5n });
+    return createUnsignedMessage(NETWORK_ID, sourceChainID, createSourcelessCall(payload));
+  };
+
+  async function sign({ aggregate }: ReturnType<typeof createHarness>, more: RequestOptions) {
+    let advice: DeliveryAdvice | undefined;
+    const { pChainHeight } = await aggregate(more, { onAdvice: (given) => (advice = given) });
+    return {
+      pChainHeight,
+      epochHeight: advice?.epoch?.pChainHeight,
+      warnings: advice?.warnings.map(({ code }) => code),
+      text: advice?.warnings[0]?.message,
+    };
+  }
+
+  test('is signed for the epoch of the P-Chain, also by named signers and with a named quorum, without a warning', async () => {
+    const harness = createHarness();
+    const more = { pChainMessages: 'epoch' } as const;
+    for (const named of [{}, { signingSubnetID: SUBNET }, { quorumNum: 60n }]) {
+      const signed = await sign(harness, { message: weightChange(), ...more, ...named });
+      expect(signed).toMatchObject({ pChainHeight: EPOCH, epochHeight: EPOCH, warnings: [] });
+    }
+  });
+
+  test('is not, where the request names a height, the P-Chain sent it, or the payload is another one', async () => {
+    const harness = createHarness();
+    const more = { pChainMessages: 'epoch' } as const;
+    expect(await sign(harness, { message: weightChange(), ...more, pChainHeight: PROPOSED })).toMatchObject({
+      pChainHeight: PROPOSED,
+      epochHeight: undefined,
+    });
+    for (const message of [weightChange(P_CHAIN_ID), messageOf(99)]) {
+      expect(await sign(harness, { message, ...more })).toMatchObject({ pChainHeight: PROPOSED, warnings: undefined });
+    }
+  });
+
+  test('is signed at the proposed height where that is configured, with a warning unless it is asked for by the Go routes', async () => {
+    const harness = createHarness();
+    expect(await sign(harness, { message: weightChange(), pChainMessages: 'proposed' })).toMatchObject({
+      pChainHeight: PROPOSED,
+      epochHeight: EPOCH,
+      warnings: ['set_differs_from_epoch'],
+    });
+    harness.state.epoch = () => Promise.reject(new Error('is not read'));
+    const signed = await sign(harness, { message: weightChange(), pChainMessages: undefined });
+    expect(signed).toMatchObject({ pChainHeight: PROPOSED, warnings: undefined });
+  });
+
+  test('is signed at the proposed height with a warning where the epoch cannot be read, which is waited for once', async () => {
+    const harness = createHarness();
+    let reads = 0;
+    harness.state.epoch = (signal) => {
+      reads += 1;
+      return hang(signal);
+    };
+    for (let time = 0; time < 2; time += 1) {
+      const signed = await sign(harness, { message: weightChange(), pChainMessages: 'epoch' });
+      expect(signed).toMatchObject({ pChainHeight: PROPOSED, warnings: ['epoch_unreadable'] });
+    }
+    expect(reads).toBe(1);
+  });
+
+  test('is signed at the proposed height where the set of the epoch is empty or not served, and the warning says what ends it', async () => {
+    const harness = createHarness();
+    harness.state.sets.delete(EPOCH);
+    const message = weightChange();
+    const empty = await sign(harness, { message, pChainMessages: 'epoch' });
+    expect(empty).toMatchObject({ pChainHeight: PROPOSED, warnings: ['set_differs_from_epoch'] });
+    expect(empty.text).toMatch(
+      /has no validators: it refuses the message until its next epoch, which needs two P-Chain blocks.*any P-Chain transaction makes one/,
+    );
+    harness.state.isServed = (height) => height === PROPOSED;
+    const unserved = await sign(harness, { message, pChainMessages: 'epoch' });
+    expect(unserved).toMatchObject({ pChainHeight: PROPOSED, warnings: ['epoch_unreadable'] });
   });
 });
 

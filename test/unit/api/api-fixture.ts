@@ -86,6 +86,7 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
     name: pathNames[0] ?? '',
     pathNames,
     defaultDestination: 'none',
+    goApi: { pChainMessages: 'proposed' },
     aggregator: scriptedAggregator().aggregator,
     readiness: () => UP,
     subnets: NOT_SCRIPTED,

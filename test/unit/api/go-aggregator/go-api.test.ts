@@ -77,6 +77,19 @@ test.each<[string, bigint | undefined]>([
   expect(asked).toMatchObject([{ pChainHeight }]);
 });
 
+test("messages to the P-Chain keep the proposed height, without a wait for the epoch, unless the network's goApi has it", async () => {
+  for (const [setting, expected] of [
+    ['proposed', undefined],
+    ['epoch', 'epoch'],
+  ] as const) {
+    const { aggregator, asked } = scriptedAggregator();
+    const networks = [scriptedNetwork({ aggregator, goApi: { pChainMessages: setting } })];
+    await post({ message: MESSAGE }, { to: await createTestServer({ networks }) });
+    expect(asked).toMatchObject([{ pChainMessages: expected }]);
+    expect(asked[0]).toHaveProperty('pChainMessages');
+  }
+});
+
 test('a request may have a justification beside the message, or alone', async () => {
   const asked = script();
   const justification = Uint8Array.of(0xab);

@@ -161,7 +161,7 @@ describe('settings of a file', () => {
     const [network] = config.networks;
     expect(network?.trackedSubnetIDs).toEqual([PRIMARY_NETWORK_ID, PRIMARY_NETWORK_ID]);
     expect(network?.allowedSubnetIDs).toEqual([PRIMARY_NETWORK_ID]);
-    expect(network?.goApi).toEqual({ apiPort: 8081, metricsPort: 0 });
+    expect(network?.goApi).toEqual({ apiPort: 8081, metricsPort: 0, pChainMessages: 'proposed' });
     expect(configOf(fileWith({ network: { allowedSubnetIds: [] } })).networks[0]?.allowedSubnetIDs).toEqual([]);
     expect(network?.manuallyTrackedPeers).toEqual([
       { nodeID: NODE_ID, host: '10.0.0.1', port: 9651 },

@@ -23,8 +23,8 @@ const node = (number: number) =>
 test('the height of an epoch is read once a second; a chain without epochs has none', async () => {
   const clock = new FakeClock();
   let number = 3n;
-  const api = { getCurrentEpoch: async () => ({ number, pChainHeight: 70n + number, startTime: 5n }) };
-  const epochs = createEpochs(api, clock);
+  const api = { getCurrentEpoch: async () => ({ number, pChainHeight: 70n + number, startTime: 2_000_000_000n }) };
+  const epochs = createEpochs({ api, networkID: 1, clock });
   const height = async () => begunEpoch(await epochs.get(CHAIN, SIGNAL))?.pChainHeight;
   expect(await height()).toBe(73n);
   number = 4n;
@@ -35,6 +35,22 @@ test('the height of an epoch is read once a second; a chain without epochs has n
   number = 0n;
   await clock.advance(1_000);
   expect(await height()).toBeUndefined();
+});
+
+test('an epoch that may have ended is read ten times a second, and one that has not when it may end', async () => {
+  const clock = new FakeClock();
+  const startTime = BigInt(Math.floor(clock.now() / 1_000)) - 299n;
+  let reads = 0;
+  const getCurrentEpoch = async () => ({ number: BigInt((reads += 1)), pChainHeight: 70n, startTime });
+  const epochs = createEpochs({ api: { getCurrentEpoch }, networkID: 5, clock });
+  const number = async () => (await epochs.get(CHAIN, SIGNAL)).number;
+  expect(await epochs.get(CHAIN, SIGNAL)).toMatchObject({ number: 1n, endTime: startTime + 300n });
+  await clock.advance(1_000);
+  expect(await number()).toBe(2n);
+  await clock.advance(99);
+  expect(await number()).toBe(2n);
+  await clock.advance(1);
+  expect(await number()).toBe(3n);
 });
 
 const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({
