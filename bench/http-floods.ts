@@ -4,6 +4,7 @@ import type { BenchmarkOptions, Figures } from './benchmark.ts';
 import { newMessages, peakRssMib, postMessage, type Resources, readResources } from './client.ts';
 import { generateLoad, type LoadJob, type LoadResult } from './load.ts';
 import { Prober } from './prober.ts';
+import { cpuMs } from './processes.ts';
 import { type Rig, startRig } from './rig.ts';
 import { round } from './statistics.ts';
 
@@ -98,9 +99,11 @@ async function measure(
 
   if (flood.isPChainHanging === true) pChain.isHanging = true;
   const watch = watchMemory(operationsUrl);
+  const cpuBeforeMs = cpuMs(pid);
   const load = await generateLoad({ ...job, ...(perSecond !== undefined && { perSecond }) });
   const peakMib = Math.max(watch.stop(), peakRssMib(pid) ?? 0);
   pChain.isHanging = false;
+  const cores = (cpuMs(pid) - cpuBeforeMs) / (load.endedMs - load.startedMs);
   await sleep(1_000 * Math.min(RECOVERY_S, seconds));
   const flooded = prober.figures(load.startedMs, load.endedMs);
   const recoveredS = prober.recoveredAfter(load.endedMs, 2 * quiet.p95Ms);
@@ -112,6 +115,8 @@ async function measure(
   const after = await readResources(operationsUrl);
   return {
     ...describeLoad(load, perSecond),
+    // On a machine with other work the service has less than it could use, and all times are longer.
+    cores_of_service: round(cores),
     good: flooded.count,
     good_ok_percent: flooded.goodPercent,
     good_p50_ms: flooded.p50Ms,
