@@ -552,6 +552,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a body may have any number of small chunks': ['if (smallChunks < MAX_SMALL_CHUNKS) return', 'return'],
     'chunks are counted after all that was read is parsed': ['    request.read(0);\n', ''],
   }),
+  ...bugsOf('src/http/server/error-handler.ts', BODIES, {
+    'an answer before the end of a body closes its connection at once': [
+      "if (code === 'unsupported_transfer_coding' || request.raw.complete !== false) return",
+      'return',
+    ],
+  }),
   ...bugsOf('src/lib/encoding/growing-buffer.ts', ['test/unit/lib/encoding'], {
     'a body keeps each of its pieces': ['.max(needed, Math.min(2 * this.capacity, maxBytes))', '.max(needed, 0)'],
   }),

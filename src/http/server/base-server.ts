@@ -66,7 +66,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   const { trustedProxies } = access;
   const log = new RequestLog(logger, clock);
   const warnings = createThrottledWarnings(logger, clock);
-  const handleError = createErrorHandler(log, form);
+  const handleError = createErrorHandler(log, form, clock);
   const malformed = {
     log,
     form,

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
 import { CodedError } from '../../lib/net/coded-error.ts';
 import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
 import { detailsOf } from '../errors/aggregation-details.ts';
@@ -9,6 +10,7 @@ import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
 import { describeValidation, MISSING_BODY } from '../errors/validation-text.ts';
 import type { RequestLog } from '../observability/request-log.ts';
 import { JSON_TYPE } from '../request/json-type.ts';
+import { answerBeforeBody } from './answer-before-body.ts';
 import { encodeEvent } from './event-stream.ts';
 
 /** Valid path parameters have at most 78 characters; those up to this length are refused by the route's check. */
@@ -17,7 +19,11 @@ export const MAX_PARAM_LENGTH = 1_000;
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
 /** @param formOfServer the form of routes that declare no other */
-export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): ErrorHandler {
+export function createErrorHandler(
+  log: RequestLog,
+  formOfServer: ErrorForm,
+  clock: Pick<Clock, 'after'>,
+): ErrorHandler {
   return (error, request, reply) => {
     const { context } = request;
     const { stream, route } = context;
@@ -45,9 +51,14 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
       return;
     }
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-    if (endsConnection(code, request)) reply.header('connection', 'close');
+    reply.status(statusCode).type(JSON_TYPE);
     // A string, because a route's schema of this status must not filter the fields.
-    reply.status(statusCode).type(JSON_TYPE).send(JSON.stringify(body));
+    const text = JSON.stringify(body);
+    if (!endsConnection(code, request)) return void reply.send(text);
+    reply.header('connection', 'close');
+    // No end of such a body can be found; an injected request has no connection.
+    if (code === 'unsupported_transfer_coding' || request.raw.complete !== false) return void reply.send(text);
+    reply.header('content-length', Buffer.byteLength(text)).send(answerBeforeBody(text, request.raw, clock));
   };
 }
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Registry } from 'prom-client';
@@ -279,6 +280,29 @@ test.each([
   const keptAlive = head(path, { 'content-length': length, connection: 'keep-alive' });
   const answer = parse(await text(send(ports.main, keptAlive, '[')));
   expect(answer).toMatchObject({ status, head: expect.stringMatching(/\r\nconnection: close/i) });
+});
+
+test.each([
+  ['above the limit', 413, PATH],
+  ['on an unknown path', 404, '/nowhere'],
+])('a client that writes 5 MB %s gets the answer: %i', async (_, status, path) => {
+  const request = httpRequest({
+    port: shared.ports.main,
+    path,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+  });
+  const errors: Error[] = [];
+  request.on('error', (error) => errors.push(error));
+  const { promise: answered, resolve } = Promise.withResolvers<IncomingMessage>();
+  request.on('response', resolve);
+  // The client reads nothing before it has written all.
+  request.on('socket', (socket) => socket.pause());
+  request.end(Buffer.alloc(5_000_000, '['), () => request.socket?.resume());
+  const response = await answered;
+  expect([response.statusCode, response.headers.connection]).toEqual([status, 'close']);
+  expect(await text(response)).toContain('"statusCode"');
+  expect(errors).toEqual([]);
 });
 
 test.each([PATH, '/ext/bc/P', '/health/live', '/nowhere'])(
