@@ -1,8 +1,10 @@
 import { execFile, spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 import { buildChartTools } from './chart-tools.ts';
 
@@ -143,6 +145,35 @@ describe('the chart', () => {
   test('has a few BLS threads, however many cores the machine of a pod has: each takes memory of the limit', async () => {
     const { config } = parseConfig(configOf(await render({})), {}, {});
     expect(config.bls).toEqual(expect.objectContaining({ backend: 'native', workers: 2 }));
+  });
+
+  test('names settings that it ignores, and replicas that share no Redis', async () => {
+    // `helm template` leaves the notes out.
+    const copy = mkdtempSync(join(tmpdir(), 'chart-'));
+    onTestFinished(() => rmSync(copy, { recursive: true }));
+    cpSync(CHART, copy, { recursive: true });
+    writeFileSync(
+      join(copy, 'templates/notes.yaml'),
+      'text: {{ include "signature-aggregator.warnings" . | quote }}\n',
+    );
+    const notesOf = async (values: object): Promise<string[]> => {
+      const show = ['template', 'bridge', copy, '--kube-version', '1.33.0', '--show-only', 'templates/notes.yaml'];
+      const { code, out, err } = await withValues(show, values);
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      const quoted = out.slice(out.indexOf('text: ') + 'text: '.length);
+      return (JSON.parse(quoted) as string).split('\n').filter((line) => line.startsWith('WARNING'));
+    };
+    const alone = expect.stringMatching(
+      /^WARNING: 2 replicas without config\.store\.sharedUrl, a Redis that they share/,
+    );
+    expect(await notesOf({})).toEqual([alone]);
+    expect(await notesOf({ replicas: 1 })).toEqual([]);
+    expect(await notesOf(EVERYTHING)).toEqual([
+      'WARNING: config.server.port is ignored: the chart sets it. Set service.port in its place.',
+    ]);
+    expect(await notesOf({ replicas: 1, config: { store: { path: '/elsewhere' } } })).toEqual([
+      'WARNING: config.store.path is ignored: the chart sets it.',
+    ]);
   });
 
   test.each([

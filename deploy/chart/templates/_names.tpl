@@ -25,3 +25,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "store" (dict "path" "/data/store") }}
 {{- mergeOverwrite (deepCopy .Values.config) $own | toPrettyJson }}
 {{- end }}
+
+{{/* Settings that the chart ignores, and replicas that do each other's work again. */}}
+{{- define "signature-aggregator.warnings" -}}
+{{- range $path, $instead := dict
+  "server.host" "" "server.port" "service.port" "server.drainDelayMs" "drainDelayMs" "server.shutdownTimeoutMs" "shutdownTimeoutMs"
+  "store.path" "" }}
+{{- $parts := splitList "." $path }}
+{{- if hasKey (default dict (get $.Values.config (first $parts))) (last $parts) }}
+
+WARNING: config.{{ $path }} is ignored: the chart sets it.{{ if $instead }} Set {{ $instead }} in its place.{{ end }}
+{{- end }}
+{{- end }}
+{{- if and (gt (int .Values.replicas) 1) (not (get (default dict .Values.config.store) "sharedUrl")) }}
+
+WARNING: {{ .Values.replicas }} replicas without config.store.sharedUrl, a Redis that they share: each asks the validators for the same message, and
+a client has its limit at each of them.
+{{- end }}
+{{- end }}
