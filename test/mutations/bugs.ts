@@ -943,6 +943,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/api/feed/cursor.ts', ['test/unit/api/feed'], {
     'a cursor may have positions beyond those of blocks': ['|| logIndex > LAST_LOG_INDEX', ''],
   }),
+  ...bugsOf('src/http/server/draining-server.ts', ['test/unit/http/server/draining-server.test.ts'], {
+    'connections are kept while the service drains': [' || options.isStopping?.() === true', ''],
+  }),
   ...bugsOf('src/api/feed/stream-limit.ts', ['test/unit/api/feed/stream-limit.test.ts'], {
     'there is no limit of all streams': ['if (all < total) return;', 'return;'],
     'a client that has most takes the stream of another': ['most[1].size <= own + 1', 'most[1].size < own'],

@@ -37,6 +37,8 @@ export interface BaseServerOptions extends RequestObserverOptions {
   readonly bodies: RequestBodies;
   /** Time that open requests have when the server closes. */
   readonly drainTimeoutMs: number;
+  /** Whether the service will stop soon. */
+  readonly isStopping?: (() => boolean) | undefined;
 }
 
 /** Above it a new connection closes an idle one. Each needs a file descriptor. */
@@ -96,6 +98,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
           clock,
           maxConnections,
           drainTimeoutMs,
+          isStopping: options.isStopping,
           onTimeout: (requests) =>
             logger.warn({ requests, drainTimeoutMs }, 'open requests are aborted because the service stops'),
           onBreakOff: (reason) =>

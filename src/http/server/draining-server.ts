@@ -10,6 +10,8 @@ const READ_TIMEOUT_MS = 60_000;
 export interface DrainOptions extends Pick<ClientConnectionsOptions, 'clock' | 'maxConnections' | 'onBreakOff'> {
   /** Time for running requests when the server closes; then their connections are closed. */
   readonly drainTimeoutMs: number;
+  /** Whether the stop was announced: each answer ends its connection, so that none has a request on its way when the server closes. */
+  readonly isStopping?: (() => boolean) | undefined;
   /** Called with the number of requests that are aborted at the end of that time. */
   readonly onTimeout: (requests: number) => void;
 }
@@ -34,7 +36,7 @@ export class DrainingServer extends HttpServer {
     this.setTimeout(READ_TIMEOUT_MS, (socket) => this.#onInactive(socket));
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
-      if (this.#isClosing) announceClose(response);
+      if (this.#isClosing || options.isStopping?.() === true) announceClose(response);
       // Undefined if the connection was closed while its bytes were being parsed.
       this.#connections.get(request.socket)?.take(request, response);
     });

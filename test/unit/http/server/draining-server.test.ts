@@ -35,6 +35,21 @@ test('idle connections close at once, and new ones are refused', async () => {
   expect(error.code).toBe('ECONNREFUSED');
 });
 
+test('once the stop is announced, kept connections close with their next answer, and new ones are served', async () => {
+  let isStopping = false;
+  const { open } = await openServer((_request, response) => response.end('x'), { isStopping: () => isStopping });
+  const { client: kept } = await open();
+  kept.write(GET);
+  const [first] = (await once(kept, 'data')) as [Buffer];
+  expect(String(first)).not.toMatch(/\r\nconnection: close\r\n/i);
+  isStopping = true;
+  const { client: late } = await open();
+  for (const client of [kept, late]) {
+    client.write(GET);
+    expect(await text(client)).toMatch(/\r\nconnection: close\r\n[^]*x/i);
+  }
+});
+
 test('a running request is answered with connection: close, and its connection closes', async () => {
   const { client, response, close, aborted, clock } = await running();
   const closed = close();

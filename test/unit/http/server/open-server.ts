@@ -11,12 +11,13 @@ export const DRAIN_TIMEOUT_MS = 1_000;
 interface Limits {
   readonly clock?: FakeClock;
   readonly maxConnections?: number;
+  readonly isStopping?: () => boolean;
 }
 
 /** Starts a separate server for a test, on a clock that stands still. */
 export async function openServer(
   listener: RequestListener,
-  { clock = new FakeClock(), maxConnections = 1_000 }: Limits = {},
+  { clock = new FakeClock(), maxConnections = 1_000, isStopping }: Limits = {},
 ) {
   const brokenOff: string[] = [];
   const aborted: number[] = [];
@@ -26,6 +27,7 @@ export async function openServer(
       clock,
       maxConnections,
       drainTimeoutMs: DRAIN_TIMEOUT_MS,
+      isStopping,
       onTimeout: (requests) => aborted.push(requests),
       onBreakOff: (reason) => brokenOff.push(reason),
     },
