@@ -41,6 +41,7 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
     clock,
     requests,
     isStopping,
+    isDraining: isStopping,
     onRecordedEnd: requests.onRecordedEnd,
     bodies: new RequestBodies({ clock, metrics }),
     ...serverSettings(options),

@@ -38,7 +38,7 @@ export interface BaseServerOptions extends RequestObserverOptions {
   /** Time that open requests have when the server closes. */
   readonly drainTimeoutMs: number;
   /** Whether the service will stop soon. */
-  readonly isStopping?: (() => boolean) | undefined;
+  readonly isDraining?: () => boolean;
 }
 
 /** Above it a new connection closes an idle one. Each needs a file descriptor. */
@@ -98,7 +98,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
           clock,
           maxConnections,
           drainTimeoutMs,
-          isStopping: options.isStopping,
+          ...(options.isDraining && { isStopping: options.isDraining }),
           onTimeout: (requests) =>
             logger.warn({ requests, drainTimeoutMs }, 'open requests are aborted because the service stops'),
           onBreakOff: (reason) =>
