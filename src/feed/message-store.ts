@@ -273,7 +273,11 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
         const { blockNumber: number, blockHash, blockTimeMs } = checkpoint;
         const isForward = number > checkpointOf(chain).blockNumber;
         statements.setCheckpoint.run(number, blockHash, blockTimeMs, number, chainID);
-        if (isForward) statements.setStoredAfter.run(number, LAST_LOG_INDEX, chainID);
+        if (!isForward) return;
+        statements.setStoredAfter.run(number, LAST_LOG_INDEX, chainID);
+        // Readers learn that blocks are missing.
+        lastChange += 1;
+        statements.setRemovedChange.run(lastChange, chainID);
       });
       changed();
     },
@@ -329,9 +333,10 @@ function addOpening(database: DatabaseSync): readonly Opening[] {
     .all(MAX_OPENINGS - 1)
     .map((row) => ({ id: String(row['id']), afterChange: Number(row['after_change']) }))
     .reverse();
-  const last = toNumber(database.prepare('SELECT max(change) AS last FROM messages').get()?.['last']) ?? 0;
+  const numbers = '(SELECT max(change) FROM messages) AS last, (SELECT max(removed_change) FROM chains) AS removed';
+  const { last = null, removed = null } = database.prepare(`SELECT ${numbers}`).get() ?? {};
   const id = randomBytes(OPENING_BYTES).toString('hex');
-  const afterChange = Math.max(last, all.at(-1)?.afterChange ?? 0);
+  const afterChange = Math.max(toNumber(last) ?? 0, toNumber(removed) ?? 0, all.at(-1)?.afterChange ?? 0);
   database.prepare('INSERT INTO openings (id, after_change) VALUES (?, ?)').run(id, afterChange);
   database.prepare('DELETE FROM openings WHERE rowid <= (SELECT max(rowid) FROM openings) - ?').run(MAX_OPENINGS);
   return [...all, { id, afterChange }];

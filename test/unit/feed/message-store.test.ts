@@ -256,8 +256,17 @@ describe('changes', () => {
     store.prune({ beforeMs: 0, maxMessages: 0, maxBytes: 1e9 });
     const { opening: next } = store;
     reopen();
-    // Three was given, and may be given again: only then it is another change.
-    expect([store.hasChanges(next, 2), store.hasChanges(next, 3), store.lastChange()]).toEqual([true, false, 2]);
+    // Otherwise no cursor could have read what was removed.
+    expect([store.hasChanges(next, 3), store.hasChanges(next, 4), store.lastChange()]).toEqual([true, false, 3]);
+    expect(progress()?.removedChange).toBe(3);
+  });
+
+  test('have a gap where the position of a chain is moved forward', () => {
+    const before = store.lastChange();
+    store.moveChain(CHAIN, checkpoint(20));
+    expect(progress()).toMatchObject({ storedAfter: endOfBlock(20), removedChange: before + 1 });
+    reopen();
+    expect(store.lastChange()).toBe(before + 1);
   });
 
   test('of another store, or after those of a copy that has gone another way, are not there', () => {
