@@ -4,6 +4,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePage } from './bundle-page.ts';
 import { ROOT, run } from './checks/project.ts';
+import { writeOpenApi } from './docs/open-api.ts';
 
 // What is no more in src must not be in the package.
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
@@ -13,6 +14,7 @@ for (const name of ['docs.css', 'icon.svg']) {
 }
 // The console's page is shipped as its bundle.
 await writePage(join(ROOT, 'dist', 'src', 'console', 'bundle'));
+await writeOpenApi(join(ROOT, 'docs', 'openapi.json'));
 // One shell script starts both programs, by its name.
 const SCRIPT = join(ROOT, 'src', 'signature-aggregator');
 for (const name of ['signature-aggregator', 'warp-signature-aggregator'])

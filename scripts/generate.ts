@@ -1,11 +1,11 @@
-// node scripts/generate.ts [OUTPUT]: writes the code generated from proto/, scripts/bls and docs/openapi.json into OUTPUT (default: this project).
+// node scripts/generate.ts [OUTPUT]: writes the code generated from proto/, scripts/bls and the OpenAPI document into OUTPUT (default: this
+// project).
 // Without OUTPUT it also writes the references of the documents.
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { assembledCode } from './bls/assembled-code.ts';
-import { type ApiDocument, clientCode } from './docs/client-code.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const GENERATED = [
@@ -29,22 +29,15 @@ for (const { folder, files } of GENERATED) {
 mkdirSync(join(output, 'src/bls/gen'), { recursive: true });
 writeFileSync(join(output, 'src/bls/gen/fused.ts'), assembledCode());
 
-await writeClient();
+// Imported late, because the service imports the generated code.
+const { clientCode } = await import('./docs/client-code.ts');
+mkdirSync(join(output, 'src/client/gen'), { recursive: true });
+for (const [path, text] of await clientCode()) writeFileSync(join(output, path), text);
 
 if (process.argv[2] === undefined) {
-  // Imported late, because the service imports the generated code.
   const { generatedFiles } = await import('./docs/generated-files.ts');
   const { files, problems } = await generatedFiles();
   for (const [path, text] of files) writeFileSync(join(ROOT, path), text);
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) process.exitCode = 1;
-  // From the document that was just written.
-  await writeClient();
-}
-
-/** Writes what the client takes from the OpenAPI document of the release. */
-async function writeClient(): Promise<void> {
-  const document = JSON.parse(readFileSync(join(ROOT, 'docs/openapi.json'), 'utf8')) as ApiDocument;
-  mkdirSync(join(output, 'src/client/gen'), { recursive: true });
-  for (const [path, text] of await clientCode(document)) writeFileSync(join(output, path), text);
 }

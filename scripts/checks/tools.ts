@@ -52,7 +52,7 @@ export function checkDeadCode(): CheckResult {
   };
 }
 
-/** src/p2p/gen, src/warp/gen and src/bls/gen are what proto/ and scripts/bls give. */
+/** The folders `gen` are what proto/, scripts/bls and the OpenAPI document give. */
 export function checkGeneratedCode(): CheckResult {
   const fresh = mkdtempSync(join(tmpdir(), 'generated-'));
   try {
@@ -69,7 +69,7 @@ export function checkGeneratedCode(): CheckResult {
     return {
       ok: differing.length === 0 && expected.length > 0,
       summary: `${expected.length} files`,
-      details: `differ from what proto/ and scripts/bls give (npm run generate): ${differing.join(', ')}`,
+      details: `differ from what proto/, scripts/bls and the OpenAPI document give (npm run generate): ${differing.join(', ')}`,
     };
   } finally {
     rmSync(fresh, { recursive: true, force: true });

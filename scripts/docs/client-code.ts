@@ -1,8 +1,9 @@
 import { compile } from 'json-schema-to-typescript';
 import { ERROR_CODES } from '../../src/http/errors/error-codes.ts';
+import { describeService } from './service.ts';
 
 /** The parts of an OpenAPI document that are read here. */
-export interface ApiDocument {
+interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
@@ -25,7 +26,8 @@ const BANNER = '/** Written by `npm run generate`. */';
 const REFERENCE = '#/components/schemas/';
 
 /** The files of src/client/gen: the types of the client's calls, and the advice of each error code. */
-export async function clientCode(document: ApiDocument): Promise<ReadonlyMap<string, string>> {
+export async function clientCode(): Promise<ReadonlyMap<string, string>> {
+  const { openApi } = await describeService();
   const advice = Object.entries(ERROR_CODES).map(([code, { retry }]) => `  ${code}: '${retry}',`);
   const adviceFile = [
     BANNER,
@@ -35,7 +37,7 @@ export async function clientCode(document: ApiDocument): Promise<ReadonlyMap<str
     '',
   ];
   return new Map([
-    ['src/client/gen/api.ts', await typesOf(document)],
+    ['src/client/gen/api.ts', await typesOf(openApi as ApiDocument)],
     ['src/client/gen/retry-advice.ts', adviceFile.join('\n')],
   ]);
 }

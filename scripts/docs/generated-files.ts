@@ -25,8 +25,6 @@ export async function generatedFiles(): Promise<{ files: Map<string, string>; pr
   ]) {
     files.set(text.file, withGenerated(read(text.file), text));
   }
-  const { openApi } = await describeService();
-  files.set('docs/openapi.json', `${JSON.stringify(openApi, undefined, 2)}\n`);
   files.set('docs/doctor.schema.json', `${JSON.stringify(DoctorReport, undefined, 2)}\n`);
   // A chart holds only what is in its folder.
   files.set('deploy/chart/alerts.yaml', read('deploy/prometheus/alerts.yaml'));

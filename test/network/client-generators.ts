@@ -4,16 +4,20 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from '../../scripts/checks/project.ts';
+import { writeOpenApi } from '../../scripts/docs/open-api.ts';
 import { go, goBuild } from './go-build.ts';
 
-/** The document of a release. */
-const DOCUMENT = join(ROOT, 'docs/openapi.json');
+/** The document of a release, which `writeDocument` writes. */
+const DOCUMENT = join(ROOT, '.cache', 'openapi.json');
 const MODULE = 'go-clients';
 const GENERATED = join(import.meta.dirname, MODULE, 'gen');
 const TIMEOUT_MS = 10 * 60_000;
 
 const run = (command: string, args: readonly string[], cwd?: string) =>
   promisify(execFile)(command, [...args], { timeout: TIMEOUT_MS, ...(cwd !== undefined && { cwd }) });
+
+/** Writes the document from which clients are generated. */
+export const writeDocument = (): Promise<void> => writeOpenApi(DOCUMENT);
 
 /** openapi-generator, or the reason for which it cannot be had. */
 export type OpenApiGenerator =

@@ -11,6 +11,7 @@ import {
   type GoClient,
   installOpenApiGenerator,
   type OpenApiGenerator,
+  writeDocument,
 } from './client-generators.ts';
 
 /** Clients that generators make from the OpenAPI document of a release. */
@@ -21,6 +22,7 @@ let programs: string;
 let service: RunningService;
 
 beforeAll(async () => {
+  await writeDocument();
   generator = await installOpenApiGenerator();
   programs = await buildGoClients(generator);
   service = await startService(5, { settings: { access: { operateWithoutKey: true } } });
