@@ -66,7 +66,7 @@ export default defineConfig({
   overrides: [
     restrictImports(['src/**'], [...TIMER_IMPORTS, ...ENVIRONMENT_IMPORTS, ...METRIC_IMPORTS]),
     restrictImports(
-      ['src/{api,console,http}/**', 'src/app.ts'],
+      ['src/{api,console,http}/**', 'src/app/app.ts'],
       [...TIMER_IMPORTS, ...ENVIRONMENT_IMPORTS, ...REGISTRY_IMPORTS],
     ),
     restrictImports(['src/config/**'], [...TIMER_IMPORTS, ...METRIC_IMPORTS]),

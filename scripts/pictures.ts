@@ -2,7 +2,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { startApp } from '../src/app.ts';
+import { startApp } from '../src/app/app.ts';
 import { parseConfig } from '../src/config/load/load-config.ts';
 import { systemClock } from '../src/lib/concurrency/clock.ts';
 import { createLogger } from '../src/telemetry/logger.ts';

@@ -8,7 +8,7 @@ export function layerPicture(): string {
     if (folders.length === 0) continue;
     const [top = ''] = (folders[0] ?? '').split('/');
     const parts = [...new Set(folders.flatMap((folder) => folder.split('/')[1] ?? []))].join(' ');
-    const name = top === '' ? 'app.ts' : top;
+    const name = top === '' ? 'main.ts' : top;
     const last = lines.at(-1);
     if (last?.startsWith(`${name} `) === true) lines[lines.length - 1] = `${last}${parts === '' ? '' : ` → ${parts}`}`;
     else lines.push(`${name} `.padEnd(14) + parts);

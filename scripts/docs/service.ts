@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { type Metric, Registry } from 'prom-client';
 import { describeRelease } from '../../src/api/openapi/docs-page.ts';
-import { startApp } from '../../src/app.ts';
+import { startApp } from '../../src/app/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { createDistributedSingleFlight } from '../../src/store/redis/distributed-single-flight.ts';

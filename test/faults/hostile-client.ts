@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
-import type { AppLimits } from '../../src/app-core.ts';
+import type { AppLimits } from '../../src/app/core.ts';
 import { startStandIn } from '../integration/proxy/stand-in.ts';
 import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';

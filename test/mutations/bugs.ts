@@ -434,7 +434,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a writer to Redis uses up a limit for years': ['math.min(before, tonumber(ARGV[3]))', 'before'],
     'a writer to Redis claims an action for years': ["redis.call('PEXPIRE', KEYS[1], ARGV[2])", ''],
   }),
-  ...bugsOf('src/app-files.ts', ['test/unit/app-files.test.ts'], {
+  ...bugsOf('src/app/file-limits.ts', ['test/unit/app/file-limits.test.ts'], {
     'connections may need more files than the process may open': [
       'atMost(MAX_CONNECTIONS, free / 2 / listeners)',
       'MAX_CONNECTIONS',
@@ -523,7 +523,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/cli/io/interrupt.ts', ['test/unit/cli/io'], {
     'the second SIGINT of one Ctrl-C ends the service at once': ["? 'ignore' : 'exit'", "? 'exit' : 'exit'"],
   }),
-  ...bugsOf('src/app-core.ts', ['test/unit/cli/commands'], {
+  ...bugsOf('src/app/core.ts', ['test/unit/cli/commands'], {
     'a start that fails logs a stop': [
       "logger.info({ nodeId: identity.nodeID }, 'staking identity');",
       "opened.defer(() => logger.info('stopping'));",

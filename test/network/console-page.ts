@@ -1,7 +1,7 @@
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { type App, startApp } from '../../src/app.ts';
+import { type App, startApp } from '../../src/app/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 import { DEVNET_L1 } from '../../src/config/load/overlays.ts';
 import type { Devnet } from '../../src/devnet/devnet.ts';

@@ -1,4 +1,4 @@
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
 import { planReload, settingsAfter } from '../../config/load/reload-plan.ts';
 import { ConfigError } from '../../config/schema/config-error.ts';

@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { isatty } from 'node:tty';
-import { type App, startApp } from '../../app.ts';
-import { exampleNameOf } from '../../app-devnet.ts';
+import { type App, startApp } from '../../app/app.ts';
+import { exampleNameOf } from '../../app/devnet-part.ts';
 import { untilThreadsStarted } from '../../bls/service/job-thread.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
 import { ConfigError } from '../../config/schema/config-error.ts';

@@ -1,4 +1,4 @@
-import { neededFiles, requiredFiles } from '../../app-files.ts';
+import { neededFiles, requiredFiles } from '../../app/file-limits.ts';
 import { maskedBaseUrl } from '../../config/schema/mask.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import type { MessagePageBody } from '../../../src/api/feed/feed-records.ts';
-import { startApp } from '../../../src/app.ts';
+import { startApp } from '../../../src/app/app.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';

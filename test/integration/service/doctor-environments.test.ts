@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, expect, test } from 'vitest';
-import { startApp } from '../../../src/app.ts';
+import { startApp } from '../../../src/app/app.ts';
 import { diagnose, exitCodeOf } from '../../../src/cli/doctor/doctor.ts';
 import { formatReport } from '../../../src/cli/doctor/report-text.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { startApp } from '../../../src/app.ts';
+import { startApp } from '../../../src/app/app.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';

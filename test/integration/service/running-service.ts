@@ -1,5 +1,5 @@
-import { type App, startApp } from '../../../src/app.ts';
-import type { AppLimits } from '../../../src/app-core.ts';
+import { type App, startApp } from '../../../src/app/app.ts';
+import type { AppLimits } from '../../../src/app/core.ts';
 import type { BlsBackend } from '../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';

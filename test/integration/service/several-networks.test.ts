@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type App, startApp } from '../../../src/app.ts';
+import { type App, startApp } from '../../../src/app/app.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';

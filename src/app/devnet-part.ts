@@ -1,12 +1,12 @@
-import type { AggregationExamples } from './api/openapi/example-request.ts';
+import type { AggregationExamples } from '../api/openapi/example-request.ts';
+import type { NetworkConfig } from '../config/settings.ts';
+import type { Devnet, startDevnet } from '../devnet/devnet.ts';
+import type { registerDevnetRoutes } from '../devnet/node/devnet-routes.ts';
+import type { Server } from '../http/request/http-server.ts';
+import type { Clock } from '../lib/concurrency/clock.ts';
+import type { ApiSource } from '../network/served-network.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import type { AppCore, AppPart } from './app-part.ts';
-import type { NetworkConfig } from './config/settings.ts';
-import type { Devnet, startDevnet } from './devnet/devnet.ts';
-import type { registerDevnetRoutes } from './devnet/node/devnet-routes.ts';
-import type { Server } from './http/request/http-server.ts';
-import type { Clock } from './lib/concurrency/clock.ts';
-import type { ApiSource } from './network/served-network.ts';
-import type { Logger } from './telemetry/logger.ts';
 
 export interface DevnetPartOptions {
   /** `embedded` makes one a devnet in this process. */
@@ -23,7 +23,10 @@ export interface DevnetPartOptions {
 export async function loadDevnetPart(options: DevnetPartOptions): Promise<DevnetPart | undefined> {
   const network = options.networks.find(({ embedded }) => embedded !== undefined);
   if (network?.embedded === undefined) return undefined;
-  const [devnet, routes] = await Promise.all([import('./devnet/devnet.ts'), import('./devnet/node/devnet-routes.ts')]);
+  const [devnet, routes] = await Promise.all([
+    import('../devnet/devnet.ts'),
+    import('../devnet/node/devnet-routes.ts'),
+  ]);
   return new DevnetPart(options, network, network.embedded, { ...devnet, ...routes });
 }
 

@@ -1,7 +1,7 @@
-import type { SendPage } from './api/health/start-page.ts';
+import type { SendPage } from '../api/health/start-page.ts';
+import { type Console, openConsole } from '../console/server/console.ts';
+import type { Server } from '../http/request/http-server.ts';
 import type { AppCore, AppPart } from './app-part.ts';
-import { type Console, openConsole } from './console/server/console.ts';
-import type { Server } from './http/request/http-server.ts';
 
 export interface ConsolePartOptions {
   /** Whether there are examples that succeed. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { connectionLimits, neededFiles } from '../../src/app-files.ts';
-import { parseConfig } from '../../src/config/load/load-config.ts';
+import { connectionLimits, neededFiles } from '../../../src/app/file-limits.ts';
+import { parseConfig } from '../../../src/config/load/load-config.ts';
 
 const NODE = { pChainApi: [{ baseUrl: 'http://127.0.0.1:9650' }] };
 

@@ -1,6 +1,6 @@
-import type { Config } from './config/settings.ts';
-import { MAX_CONNECTIONS } from './http/server/base-server.ts';
-import { DEFAULT_DIAL_LIMITS } from './p2p/discovery/dial-schedule.ts';
+import type { Config } from '../config/settings.ts';
+import { MAX_CONNECTIONS } from '../http/server/base-server.ts';
+import { DEFAULT_DIAL_LIMITS } from '../p2p/discovery/dial-schedule.ts';
 
 /** Files beside the connections below: modules, stores, listeners, APIs, upstreams, threads. */
 const OTHER_FILES = 200;

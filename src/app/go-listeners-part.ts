@@ -1,7 +1,7 @@
-import { type GoUrls, openGoListeners } from './api/go-aggregator/go-listeners.ts';
+import { type GoUrls, openGoListeners } from '../api/go-aggregator/go-listeners.ts';
+import type { Config } from '../config/settings.ts';
+import type { ServedNetwork } from '../network/served-network.ts';
 import type { AppPart, ListenerOptions, PartListeners } from './app-part.ts';
-import type { Config } from './config/settings.ts';
-import type { ServedNetwork } from './network/served-network.ts';
 
 /** The Go aggregator's two ports of each network that has them. */
 export class GoListenersPart implements AppPart {

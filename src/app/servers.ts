@@ -1,19 +1,19 @@
-import { registerHealth } from './api/health/health.ts';
-import { RequestHistory } from './api/requests/request-history.ts';
-import { createServer, type ServerOptions } from './api/server.ts';
+import { registerHealth } from '../api/health/health.ts';
+import { RequestHistory } from '../api/requests/request-history.ts';
+import { createServer, type ServerOptions } from '../api/server.ts';
+import type { Config } from '../config/settings.ts';
+import type { AccessOptions } from '../http/access/access.ts';
+import type { Server } from '../http/request/http-server.ts';
+import { createNetworkOfPath } from '../http/request/network-of-path.ts';
+import { listen } from '../http/server/listen-error.ts';
+import { openMetricsServer } from '../http/server/metrics-server.ts';
+import { RequestBodies } from '../http/server/request-bodies.ts';
+import type { ServedNetwork } from '../network/served-network.ts';
+import type { Upstreams } from '../proxy/client/upstreams.ts';
+import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
+import { createSharedRecords } from '../store/redis/shared-records.ts';
+import type { Metrics, ServiceRegistry } from '../telemetry/metrics.ts';
 import type { AppPart, PartListeners } from './app-part.ts';
-import type { Config } from './config/settings.ts';
-import type { AccessOptions } from './http/access/access.ts';
-import type { Server } from './http/request/http-server.ts';
-import { createNetworkOfPath } from './http/request/network-of-path.ts';
-import { listen } from './http/server/listen-error.ts';
-import { openMetricsServer } from './http/server/metrics-server.ts';
-import { RequestBodies } from './http/server/request-bodies.ts';
-import type { ServedNetwork } from './network/served-network.ts';
-import type { Upstreams } from './proxy/client/upstreams.ts';
-import type { OpenedSharedStore } from './store/redis/open-shared.ts';
-import { createSharedRecords } from './store/redis/shared-records.ts';
-import type { Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 
 export interface AppServersOptions
   extends Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer' | 'isStopping' | 'identityProblem'> {

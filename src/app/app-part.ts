@@ -1,11 +1,11 @@
-import type { GoListenersOptions } from './api/go-aggregator/go-listeners.ts';
-import type { SendPage } from './api/health/start-page.ts';
-import type { AggregationExamples } from './api/openapi/example-request.ts';
-import type { Server } from './http/request/http-server.ts';
-import type { Clock } from './lib/concurrency/clock.ts';
-import type { ApiSource, ServedNetwork } from './network/served-network.ts';
-import type { Upstreams } from './proxy/client/upstreams.ts';
-import type { ServiceRegistry } from './telemetry/metrics.ts';
+import type { GoListenersOptions } from '../api/go-aggregator/go-listeners.ts';
+import type { SendPage } from '../api/health/start-page.ts';
+import type { AggregationExamples } from '../api/openapi/example-request.ts';
+import type { Server } from '../http/request/http-server.ts';
+import type { Clock } from '../lib/concurrency/clock.ts';
+import type { ApiSource, ServedNetwork } from '../network/served-network.ts';
+import type { Upstreams } from '../proxy/client/upstreams.ts';
+import type { ServiceRegistry } from '../telemetry/metrics.ts';
 
 /** Objects of the core that its parts may use. */
 export interface AppCore {

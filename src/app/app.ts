@@ -1,10 +1,10 @@
-import type { GoUrls } from './api/go-aggregator/go-listeners.ts';
-import { ConsolePart } from './app-console.ts';
-import { type Core, type CoreOptions, startCore } from './app-core.ts';
-import { loadDevnetPart } from './app-devnet.ts';
-import { GoListenersPart } from './app-go-listeners.ts';
+import type { GoUrls } from '../api/go-aggregator/go-listeners.ts';
+import type { Devnet } from '../devnet/devnet.ts';
 import type { AppPart } from './app-part.ts';
-import type { Devnet } from './devnet/devnet.ts';
+import { ConsolePart } from './console-part.ts';
+import { type Core, type CoreOptions, startCore } from './core.ts';
+import { loadDevnetPart } from './devnet-part.ts';
+import { GoListenersPart } from './go-listeners-part.ts';
 
 export interface AppOptions extends Omit<CoreOptions, 'parts'> {
   /** Receives the progress of a devnet's start for people. */
