@@ -1,20 +1,15 @@
-import type { GoUrls } from '../api/go-aggregator/go-listeners.ts';
 import type { Devnet } from '../devnet/devnet.ts';
-import type { AppPart } from './app-part.ts';
 import { ConsolePart } from './console-part.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';
 import { loadDevnetPart } from './devnet-part.ts';
-import { GoListenersPart } from './go-listeners-part.ts';
 
-export interface AppOptions extends Omit<CoreOptions, 'parts'> {
+export interface AppOptions extends Omit<CoreOptions, 'devnet' | 'console'> {
   /** Receives the progress of a devnet's start for people. */
   readonly onProgress?: (text: string) => void;
 }
 
 /** The whole service. Disposing of it closes it; running requests have the shutdown timeout. */
 export interface App extends Core {
-  /** URLs of the Go aggregator's ports by the network's name. */
-  readonly goUrls: ReadonlyMap<string, GoUrls>;
   /** Undefined without a devnet in the configuration, and before its start. */
   readonly devnet: Devnet | undefined;
   /** Prepares the console's files, which the first visitor would wait for. */
@@ -30,12 +25,9 @@ export async function startApp({ onProgress, ...options }: AppOptions): Promise<
   const hasFigures = metrics.port === undefined;
   const console =
     server.ownApi && server.console ? new ConsolePart({ hasDevnet: devnet !== undefined, hasFigures }) : undefined;
-  const goListeners = new GoListenersPart(config);
-  const parts: (AppPart | undefined)[] = [devnet, console, goListeners];
-  const core = await startCore({ ...options, parts: parts.filter((part) => part !== undefined) });
+  const core = await startCore({ ...options, devnet, console });
   return {
     ...core,
-    goUrls: goListeners.urls,
     get devnet(): Devnet | undefined {
       return devnet?.devnet;
     },

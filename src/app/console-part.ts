@@ -23,7 +23,7 @@ export class ConsolePart implements AppPart {
     this.#console = openConsole({ ...this.#options, networks, registry, clock, version });
   }
 
-  registerRoutes(server: Server): void {
+  routes(server: Server): void {
     this.#opened.registerRoutes(server);
   }
 
@@ -34,7 +34,7 @@ export class ConsolePart implements AppPart {
     return this.#opened.prepare();
   }
 
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#console?.[Symbol.dispose]();
   }
 

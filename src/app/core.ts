@@ -1,5 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import { type AggregationLimits, aggregationLimits } from '../aggregation/aggregation-limits.ts';
+import type { GoUrls } from '../api/go-aggregator/go-listeners.ts';
 import { openBlsService } from '../bls/service/bls-service.ts';
 import type { Config } from '../config/settings.ts';
 import type { Server } from '../http/request/http-server.ts';
@@ -21,7 +22,8 @@ import type { Logger } from '../telemetry/logger.ts';
 import { createMetrics, type Metrics, ServiceRegistry } from '../telemetry/metrics.ts';
 import { openTracer } from '../telemetry/open-tracer.ts';
 import type { NodeID } from '../warp/ids.ts';
-import type { AppPart } from './app-part.ts';
+import type { ConsolePart } from './console-part.ts';
+import type { DevnetPart } from './devnet-part.ts';
 import { connectionLimits } from './file-limits.ts';
 import { openServers, showBuild } from './servers.ts';
 
@@ -41,17 +43,20 @@ export interface CoreOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  readonly parts: readonly AppPart[];
+  readonly devnet: DevnetPart | undefined;
+  readonly console: ConsolePart | undefined;
   /** Replaces names of settings in texts for operators, if the configuration has another form. */
   readonly describe?: (text: string) => string;
 }
 
-/** The running service, without the results of its parts. Disposing of it closes all. */
+/** The running service, without what its parts offer. Disposing of it closes all. */
 export interface Core extends AsyncDisposable {
-  /** URL of the service's API; without one, of the first part that listens. */
+  /** URL of the service's API; without one, of the Go aggregator's first port. */
   readonly url: string;
   /** Undefined if the configuration disables the service's API. */
   readonly server: Server | undefined;
+  /** URLs of the Go aggregator's ports by the network's name. */
+  readonly goUrls: ReadonlyMap<string, GoUrls>;
   readonly nodeID: NodeID;
   /** Rejects when none of the configured networks can be served. */
   readonly failed: Promise<never>;
@@ -67,7 +72,8 @@ export interface Core extends AsyncDisposable {
 
 /** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
 export async function startCore(options: CoreOptions): Promise<Core> {
-  const { config, limits: replaced = {}, logger, clock, random, parts, describe } = options;
+  const { config, limits: replaced = {}, logger, clock, random, devnet, console, describe } = options;
+  const parts = [devnet, console].filter((part) => part !== undefined);
   await using opened = new AsyncDisposableStack();
   const { name: serviceName, version } = packageJson;
   const registry = new ServiceRegistry(clock);
@@ -92,7 +98,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
   // In reverse order, after the networks, which are clients of a part.
-  for (const part of parts) opened.defer(() => part.end?.());
+  for (const part of parts) opened.use(part);
   const fileLimit = replaced.fileLimit ?? readFileLimit();
   const { maxConnections, maxPeerConnections } = connectionLimits(fileLimit, config);
   if (maxConnections < MAX_CONNECTIONS) {
@@ -100,7 +106,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
     logger.warn({ fileLimit, maxConnections, maxPeerConnections }, text);
   }
   const networks = config.networks.map((network) => {
-    const [apiSource] = parts.flatMap((part) => part.apiSource?.(network.name) ?? []);
+    const apiSource = devnet?.apiSource(network.name);
     return opened.use(
       createServedNetwork({
         network,
@@ -117,10 +123,10 @@ export async function startCore(options: CoreOptions): Promise<Core> {
       }),
     );
   });
-  for (const part of parts) part.start?.({ clock, registry, upstreams, networks, version });
+  for (const part of parts) part.start({ clock, registry, upstreams, networks, version });
   const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
   let isStopping = false;
-  const { url, server } = await openServers(opened, {
+  const { url, server, goUrls } = await openServers(opened, {
     config,
     maxConnections,
     version,
@@ -133,7 +139,8 @@ export async function startCore(options: CoreOptions): Promise<Core> {
     access,
     upstreams,
     shared,
-    parts,
+    devnet,
+    console,
     identityProblem: () => identityWatch.problem(),
     isStopping: () => isStopping,
   });
@@ -146,6 +153,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   return {
     url,
     server,
+    goUrls,
     nodeID: identity.nodeID,
     failed,
     async untilReady(signal: AbortSignal): Promise<void> {

@@ -63,6 +63,7 @@ export class DevnetPart implements AppPart {
     return this.#devnet;
   }
 
+  /** Returns the source of a network's API; undefined if the API has the addresses of the configuration. */
   apiSource(network: string): ApiSource | undefined {
     if (network !== this.#name) return undefined;
     return {
@@ -85,15 +86,16 @@ export class DevnetPart implements AppPart {
     this.#core = core;
   }
 
-  registerRoutes(server: Server): void {
+  routes(server: Server): void {
     this.#code.registerDevnetRoutes(server, () => this.#devnet, this.#pathName);
   }
 
+  /** Requests to try at `/docs`; undefined while there are none. */
   examples(): AggregationExamples | undefined {
     return this.#devnet && createAggregationExamples(this.#devnet, this.#pathName);
   }
 
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#devnet?.[Symbol.asyncDispose]();
   }
 }

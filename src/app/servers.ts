@@ -1,3 +1,4 @@
+import { type GoPorts, type GoUrls, openGoListeners } from '../api/go-aggregator/go-listeners.ts';
 import { registerHealth } from '../api/health/health.ts';
 import { RequestHistory } from '../api/requests/request-history.ts';
 import { createServer, type ServerOptions } from '../api/server.ts';
@@ -13,7 +14,8 @@ import type { Upstreams } from '../proxy/client/upstreams.ts';
 import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
 import { createSharedRecords } from '../store/redis/shared-records.ts';
 import type { Metrics, ServiceRegistry } from '../telemetry/metrics.ts';
-import type { AppPart, PartListeners } from './app-part.ts';
+import type { ConsolePart } from './console-part.ts';
+import type { DevnetPart } from './devnet-part.ts';
 
 export interface AppServersOptions
   extends Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer' | 'isStopping' | 'identityProblem'> {
@@ -26,12 +28,22 @@ export interface AppServersOptions
   readonly access: AccessOptions;
   readonly upstreams: Upstreams;
   readonly shared: OpenedSharedStore | undefined;
-  readonly parts: readonly AppPart[];
+  readonly devnet: DevnetPart | undefined;
+  readonly console: ConsolePart | undefined;
+}
+
+export interface AppServers {
+  /** URL of the service's API; without one, of the Go aggregator's first port; empty if nothing listens. */
+  readonly url: string;
+  /** Undefined if the configuration disables the service's API. */
+  readonly server: Server | undefined;
+  /** URLs of the Go aggregator's ports by the network's name. */
+  readonly goUrls: ReadonlyMap<string, GoUrls>;
 }
 
 /** Opens all listeners, which `opened` closes. */
-export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions) {
-  const { config, version, registry, networks, parts, isStopping, metrics, tracer, logger, clock } = options;
+export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions): Promise<AppServers> {
+  const { config, version, registry, networks, devnet, console, isStopping, metrics, tracer, logger, clock } = options;
   const requests = new RequestHistory(clock, options.shared && createSharedRecords(options.shared, clock));
   const common = {
     registry,
@@ -52,8 +64,6 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
     registerHealth(metricsServer, networks, createNetworkOfPath(networks), options);
   const metricsServer =
     port === undefined ? undefined : opened.use(await openMetricsServer({ ...common, registerMore }, host, port));
-  const [examples] = parts.flatMap((part) => (part.examples === undefined ? [] : [() => part.examples?.()]));
-  const [startPage] = parts.flatMap(({ sendPage }) => sendPage ?? []);
   const createOwnServer = () =>
     createServer({
       ...common,
@@ -61,30 +71,35 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
       version,
       areMetricsElsewhere: metricsServer !== undefined,
       identityProblem: options.identityProblem,
-      examples,
-      startPage,
+      examples: devnet && (() => devnet.examples()),
+      startPage: console?.sendPage,
       registerMore(server) {
-        for (const part of parts) part.registerRoutes?.(server);
+        devnet?.routes(server);
+        console?.routes(server);
       },
     });
   const server = config.server.ownApi ? await createOwnServer() : undefined;
-  const listeners: PartListeners[] = [];
+  let closeGo: (() => Promise<void>) | undefined;
   opened.defer(async () => {
     // In parallel, because each may take the whole shutdown timeout.
-    await Promise.all([server?.close(), ...listeners.map((each) => each.close())]);
+    await Promise.all([server?.close(), closeGo?.()]);
   });
-  for (const part of parts) {
-    if (part.listen !== undefined) listeners.push(await part.listen(common, networks));
-  }
+  const go = await openGoListeners({ ...common, host: config.server.host, ports: goPortsOf(config, networks) });
+  closeGo = go.close;
   const ownUrl = server && (await listen(server, config.server, { host: 'server.host', port: 'server.port' }));
-  const more = Object.assign({}, ...listeners.map(({ logged }) => logged));
   opened.defer(() => logger.info('stopping: no more requests are taken'));
   const names = networks.map(({ name }) => name);
-  logger.info({ url: ownUrl, metricsUrl: metricsServer?.url, networks: names, ...more }, 'listening');
-  return {
-    url: [ownUrl, ...listeners.map(({ url }) => url)].find((url) => url !== undefined) ?? '',
-    server,
-  };
+  const goFields = go.urls.size > 0 ? { go: Object.fromEntries(go.urls) } : {};
+  logger.info({ url: ownUrl, metricsUrl: metricsServer?.url, networks: names, ...goFields }, 'listening');
+  const [first] = go.urls.values();
+  return { url: ownUrl ?? first?.api ?? first?.metrics ?? '', server, goUrls: go.urls };
+}
+
+function goPortsOf(config: Config, networks: readonly ServedNetwork[]): GoPorts[] {
+  return config.networks.flatMap(({ name, goApi }) => {
+    const network = networks.find((one) => one.name === name);
+    return network === undefined ? [] : [{ ...goApi, network }];
+  });
 }
 
 function serverSettings({ config: { server, upstream }, maxConnections, access, upstreams }: AppServersOptions) {
