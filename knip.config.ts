@@ -8,10 +8,11 @@ const config: KnipConfig = {
     'src/console/page/app.tsx!',
     'bench/*.ts',
     'src/client/package-entry.ts!',
+    'examples/*.ts',
     'scripts/{bundle-page,check,generate,pictures,settings-docs}.ts',
     'test/**/*.test.ts',
   ],
-  project: ['src/**/*.{ts,tsx,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
+  project: ['src/**/*.{ts,tsx,js}!', 'bench/**/*.ts', 'examples/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
   // Every message of the protocol is generated, whether or not its parts are named elsewhere.
   ignore: ['src/*/gen/**'],
   // Callers may name the types in the signature of an exported function.

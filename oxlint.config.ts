@@ -93,6 +93,7 @@ export default defineConfig({
         'src/cli/**',
         'src/devnet/banner.ts',
         'bench/**',
+        'examples/**',
         'scripts/**',
         'test/api/**',
         'test/mutations/**',
@@ -103,7 +104,7 @@ export default defineConfig({
       rules: { 'no-console': 'off' },
     },
     {
-      files: ['bench/**', 'scripts/**', 'test/**', '*.config.ts'],
+      files: ['bench/**', 'examples/**', 'scripts/**', 'test/**', '*.config.ts'],
       rules: {
         'node/no-process-env': 'off',
         'no-restricted-properties': 'off',

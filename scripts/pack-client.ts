@@ -15,8 +15,11 @@ const FORMATS = [
 ] as const;
 const TYPES = './types/package-entry.d.ts';
 
-/** @returns the path of the tarball */
-export async function packClient(folder: string): Promise<string> {
+/**
+ * @param repository URL that the package names
+ * @returns the path of the tarball
+ */
+export async function packClient(folder: string, repository?: string): Promise<string> {
   const staging = mkdtempSync(join(tmpdir(), 'client-'));
   try {
     for (const [format, file] of FORMATS) {
@@ -35,7 +38,7 @@ export async function packClient(folder: string): Promise<string> {
       });
     }
     writeTypes(staging);
-    writeFileSync(join(staging, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`);
+    writeFileSync(join(staging, 'package.json'), `${JSON.stringify(manifest(repository), undefined, 2)}\n`);
     copyFileSync(join(SOURCE, 'README.md'), join(staging, 'README.md'));
     copyFileSync(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
     mkdirSync(folder, { recursive: true });
@@ -63,13 +66,14 @@ function writeTypes(staging: string): void {
   writeFileSync(join(staging, 'index.d.mts'), `export * from './types/package-entry.js';\n`);
 }
 
-function manifest() {
+function manifest(repository: string | undefined) {
   const { version, license } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, string>;
   return {
     name: NAME,
     version,
     description: 'Client of the Warp signature aggregator: signed Avalanche Warp messages, and how to deliver them',
     license,
+    ...(repository !== undefined && { repository: { type: 'git', url: repository, directory: 'src/client' } }),
     main: './index.js',
     module: './index.mjs',
     types: TYPES,

@@ -3,7 +3,7 @@
 //   check TAG           that the tag, package.json, CHANGELOG.md and the chart name the same version, and that nothing is uncommitted
 //   test                npm ci, the tests and all checks
 //   image NAME [--push] builds the image for both kinds of CPU; prints image=NAME, and digest=… where it was pushed
-//   package [--push]    publishes the npm package, with a statement of where it was built; without --push a dry run
+//   package [--push]    publishes the npm packages of the service and its client, with a statement of where they were built; without --push a dry run
 //   archives            signature-aggregator_VERSION_linux_amd64.tar.gz and arm64, and the client's package, in .cache/release; prints their paths
 //   notes               what CHANGELOG.md says of the version
 
@@ -98,10 +98,12 @@ function buildImage(name: string, version: string, isPushed: boolean): void {
 }
 
 /** npm signs where a package was built only if it names the repository, which the host of the workflow knows. */
-function publishPackage(isPushed: boolean): void {
+async function publishPackages(isPushed: boolean): Promise<void> {
   const { GITHUB_SERVER_URL: host, GITHUB_REPOSITORY: repository } = process.env;
-  if (repository !== undefined) run('npm', 'pkg', 'set', `repository.url=git+${host}/${repository}.git`);
-  run('npm', 'publish', ...(isPushed ? ['--provenance'] : ['--dry-run']));
+  const url = repository === undefined ? undefined : `git+${host}/${repository}.git`;
+  if (url !== undefined) run('npm', 'pkg', 'set', `repository.url=${url}`);
+  const client = await packClient(mkdtempSync(join(tmpdir(), 'release-')), url);
+  for (const target of ['.', client]) run('npm', 'publish', target, ...(isPushed ? ['--provenance'] : ['--dry-run']));
 }
 
 async function main([command, argument = '', option]: readonly string[]): Promise<void> {
@@ -125,7 +127,7 @@ async function main([command, argument = '', option]: readonly string[]): Promis
       buildImage(argument, version, option === '--push');
       return;
     case 'package':
-      publishPackage(argument === '--push');
+      await publishPackages(argument === '--push');
       return;
     case 'archives': {
       const folder = join(ROOT, '.cache', 'release');

@@ -15,7 +15,7 @@ export const ROOT = join(import.meta.dirname, '../..');
 export const GENERATED = /^src\/[^/]+\/gen\//;
 
 /** Every file of code, relative to the project, with forward slashes. */
-export const sources: readonly string[] = ['src', 'test', 'bench', 'scripts']
+export const sources: readonly string[] = ['src', 'test', 'bench', 'scripts', 'examples']
   .flatMap((folder) => filesUnder(join(ROOT, folder)))
   .map(toProjectPath)
   .filter((file) => /\.(ts|tsx|js)$/.test(file));

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packClient } from '../../scripts/pack-client.ts';
+import { snippetsOf } from '../support/page-snippets.ts';
 import { installPackages, runProgram } from './installed-packages.ts';
 
 const NAME = 'warp-signature-aggregator-client';
@@ -45,7 +46,7 @@ export default config;
 
 /**
  * Packs the client, and uses it as the projects of its users do: from CommonJS and from ES modules in each kind of Node, by ts-node, in a test of
- * Hardhat 2, and in one of Jest.
+ * Hardhat 2, and in one of Jest. Compiles the contract of docs/bridge.md, too.
  *
  * @param cache folder for the packages, which are installed once
  * @returns what went wrong; undefined if nothing did
@@ -80,6 +81,8 @@ export async function testClientPackage(cache: string, url: string, message: str
     { 'jest.config.js': "module.exports = { preset: 'ts-jest' };\n", 'client.test.ts': TEST },
   );
 
+  const contract = project('contract', {}, { 'receiver.sol': snippetsOf('docs/bridge.md', 'solidity').join('') });
+
   const programs: readonly (readonly [string, string, readonly string[]])[] = [
     ...[commonjs, nodenext, bundler].map((cwd) => [cwd, process.execPath, [bin('tsc')]] as const),
     ...nodes.flatMap((node) =>
@@ -90,6 +93,7 @@ export async function testClientPackage(cache: string, url: string, message: str
     [commonjs, oldest, [bin('ts-node'), 'program.ts']],
     [hardhat, oldest, [bin('hardhat'), 'test', '--no-compile', '--typecheck']],
     [jest, oldest, [bin('jest')]],
+    [contract, oldest, [bin('solcjs'), '--bin', 'receiver.sol']],
   ];
   for (const [cwd, command, args] of programs) {
     const problem = await runProgram(cwd, command, args, variables);

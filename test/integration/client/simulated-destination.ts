@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import {
@@ -86,17 +86,20 @@ export async function startDestination(chainID: Hex): Promise<SimulatedDestinati
         ? { transactionHash: hash, status: receipts.get(hash) === 'received' ? '0x1' : '0x0', logs: [] }
         : null,
   };
-  const server = createServer(async (request: IncomingMessage, response) => {
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { id, method, params = [] } = (await json(request)) as { id: number; method: string; params?: never[] };
     if (destination.hook(method, 'before')) return;
-    const answer = { jsonrpc: '2.0', id };
     try {
       const result = methods[method]?.(params[0] as never);
       if (destination.hook(method, 'after')) return;
-      response.end(JSON.stringify({ ...answer, result }));
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
     } catch (error) {
-      response.end(JSON.stringify({ ...answer, error: { code: -32_000, message: (error as Error).message } }));
+      const { message } = error as Error;
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message } }));
     }
+  }
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const destination: SimulatedDestination = {

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
@@ -85,6 +86,46 @@ test(
     expect([entry?.address, others]).toEqual(['0x0200000000000000000000000000000000000005', []]);
     const predicate = entry?.storageKeys.map((key) => key.slice(2)).join('');
     expect(predicate).toMatch(new RegExp(`^${bytesToHex(message.bytes)}[0-9a-f]{200,}ff(00)*$`));
+  },
+  TIMEOUT_MS,
+);
+
+const [feedOfTypeScript = ''] = snippetsOf(PAGE, 'ts').filter((code) => code.includes('client.messages'));
+const [feedOfPython = ''] = snippetsOf(PAGE, 'python');
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+test.each([
+  [
+    'TypeScript',
+    process.execPath,
+    'feed.ts',
+    feedOfTypeScript.replace('warp-signature-aggregator-client', CLIENT),
+    true,
+  ],
+  ['Python', 'python3', 'feed.py', feedOfPython, hasPython],
+])(
+  'the %s of the page reads the feed, and goes on after its cursor when it is started again',
+  async (language, command, name, code, isThere) => {
+    if (!isThere) return console.warn(`not tested: there is no ${command}`);
+    const file = join(folder, name);
+    writeFileSync(file, code);
+    const variables = { ...process.env, BASE: app.url, CURSOR: join(folder, `cursor-${language}`) };
+    /** Emits a message, and reads until it comes. */
+    const readOne = async () => {
+      const { id } = app.devnet!.emit('C', Buffer.from(`${language} ${performance.now()}`)).message;
+      const child = spawn(command, [file], { env: variables, stdio: ['ignore', 'pipe', 'inherit'] });
+      const lines: string[] = [];
+      for await (const line of createInterface(child.stdout)) {
+        lines.push(line);
+        if (line === id) child.kill();
+      }
+      return { id, lines };
+    };
+    const first = await readOne();
+    expect(first.lines).toContain(first.id);
+    const second = await readOne();
+    // The last message comes again if the program ended before it stored the cursor.
+    expect([[second.id], [first.id, second.id]]).toContainEqual(second.lines);
   },
   TIMEOUT_MS,
 );
