@@ -11,8 +11,8 @@ import { createPublicClient, encodeAbiParameters, encodeFunctionData, type Hex, 
 import { privateKeyToAccount } from 'viem/accounts';
 import {
   createClient,
-  type FeedMessage,
   gasOfDelivery,
+  type ReceivedMessage,
   type TeleporterMessage,
   toAccessList,
   WARP_PRECOMPILE,
@@ -38,6 +38,8 @@ const BYTE_GAS = 60n;
 const RECEIPT_GAS = 60_000n;
 const MAX_TRANSACTIONS = 5;
 const PAUSE_MS = 1_000;
+
+type Message = ReceivedMessage['message'];
 
 interface State {
   /** The feed was delivered up to here. */
@@ -68,7 +70,7 @@ function isReceived(sourceBlockchainId: Hex, { messageNonce }: TeleporterMessage
 }
 
 /** Has the message signed for the destination's epoch of now, and signs the transaction that delivers it. */
-async function prepare({ unsignedMessage }: FeedMessage, content: TeleporterMessage): Promise<State['pending']> {
+async function prepare({ unsignedMessage }: Message, content: TeleporterMessage): Promise<State['pending']> {
   const request = { message: unsignedMessage, destinationBlockchainId: destination };
   const { signedMessage } = await client.sign(request);
   const bytes = BigInt(unsignedMessage.length / 2);
@@ -115,7 +117,7 @@ async function settle(): Promise<void> {
   }
 }
 
-async function deliver(message: FeedMessage): Promise<void> {
+async function deliver(message: Message): Promise<void> {
   const { payload, messageId, unsignedMessage } = message;
   const content = payload.kind === 'AddressedCall' ? payload.content : undefined;
   if (content?.kind !== 'TeleporterMessage') return;

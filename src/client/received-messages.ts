@@ -3,10 +3,11 @@ import type { StreamEvent } from './event-stream.ts';
 import type { ExpiredEvent, FeedMessage, ListMessagesQuery, MessagePage } from './gen/api.ts';
 import { type Caller, pause, queryOf, SilentStream } from './http-call.ts';
 import { repetitionDelay } from './repetition.ts';
+import { unsignedMessageOf } from './warp-messages.ts';
 
 /** A message of a watched chain, and the cursor with which a later call goes on after it. */
 export interface ReceivedMessage {
-  readonly message: FeedMessage;
+  readonly message: FeedMessage & { readonly unsignedMessage: string };
   readonly cursor: string;
 }
 
@@ -42,7 +43,7 @@ export async function* receiveMessages(
           failures = silentStreams = 0;
           after = event.id ?? after;
           if (event.event === 'expired') throw expired(event);
-          if (event.event === 'message') yield { message: event.data as FeedMessage, cursor: after ?? '' };
+          if (event.event === 'message') yield { message: whole(event.data as FeedMessage), cursor: after ?? '' };
         }
       } else {
         // Before its last message a page has no cursor but the one that it began with.
@@ -52,7 +53,7 @@ export async function* receiveMessages(
         failures = 0;
         for (const [index, message] of messages.entries()) {
           if (signal?.aborted) return;
-          yield { message, cursor: index === messages.length - 1 ? nextCursor : (after ?? nextCursor) };
+          yield { message: whole(message), cursor: index === messages.length - 1 ? nextCursor : (after ?? nextCursor) };
         }
         after = nextCursor;
         delayMs = hasMore ? 0 : PAGE_EVERY_MS;
@@ -70,6 +71,12 @@ export async function* receiveMessages(
     }
     await pause(delayMs, signal).catch(() => undefined);
   }
+}
+
+/** Adds the unsigned message, which events of signed messages leave out. */
+function whole(message: FeedMessage): ReceivedMessage['message'] {
+  const { signedMessage = '', unsignedMessage = unsignedMessageOf(signedMessage) } = message;
+  return { ...message, unsignedMessage };
 }
 
 function isCursor(after: string | undefined): boolean {

@@ -86,6 +86,12 @@ export function gasOfDelivery(signedMessage: string | Uint8Array, signers = sign
   return BigInt(TRANSACTION_GAS + VERIFICATION_GAS + READING_GAS + 2 * WORD_GAS * words + SIGNER_GAS * signers);
 }
 
+/** Returns the unsigned message at the beginning of a signed one. @param signedMessage in hex, whose prefix is kept */
+export function unsignedMessageOf(signedMessage: string): string {
+  const prefix = /^0x/i.test(signedMessage) ? 2 : 0;
+  return signedMessage.slice(0, prefix + 2 * unsignedLength(bytesOf(signedMessage)));
+}
+
 /** Number of bits in the bit set of a signed message. */
 function signersOf(bytes: Uint8Array): number {
   const signature = bytes.subarray(unsignedLength(bytes));

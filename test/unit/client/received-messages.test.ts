@@ -37,7 +37,12 @@ async function pausesOf(messages: number, event: (number: number) => StreamEvent
   return { found, targets, pausesMs: askedMs.slice(1).map((atMs, index) => atMs - (askedMs[index] ?? 0)) };
 }
 
-const message = (number: number): StreamEvent => ({ event: 'message', id: `c${number}`, data: {} });
+const UNSIGNED = '00'.repeat(42);
+const message = (number: number): StreamEvent => ({
+  event: 'message',
+  id: `c${number}`,
+  data: { unsignedMessage: UNSIGNED },
+});
 
 test('a stream that breaks off after an event is resumed soon, and after that event', async () => {
   const { found, targets, pausesMs } = await pausesOf(4, message);
@@ -60,10 +65,10 @@ function silentService(stream: (signal: AbortSignal | null | undefined) => Respo
     asked.push(isStream ? 'stream' : target);
     if (isStream) return stream(init?.signal);
     const number = asked.length;
-    const messages = [{ messageId: `m${number}a` }, { messageId: `m${number}b` }].slice(
-      0,
-      target.includes('limit=1') ? 1 : 2,
-    );
+    const messages = [
+      { messageId: `m${number}a`, unsignedMessage: UNSIGNED },
+      { messageId: `m${number}b`, unsignedMessage: UNSIGNED },
+    ].slice(0, target.includes('limit=1') ? 1 : 2);
     return Response.json({ messages, nextCursor: `p${number}`, hasMore: number < 5, chains: [] });
   };
   return { asked, send };

@@ -5,6 +5,7 @@ import {
   messageIdOf,
   toAccessList,
   toPredicate,
+  unsignedMessageOf,
   WARP_PRECOMPILE,
 } from '../../../src/client/warp-messages.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
@@ -44,6 +45,14 @@ test('a predicate is the signed message, a byte that ends it, and zeros up to wh
     const [{ storageKeys } = { storageKeys: [] }] = toAccessList(signed!.signedMessage);
     expect(storageKeys.every((key) => /^0x[0-9a-f]{64}$/.test(key))).toBe(true);
     expect(storageKeys.map((key) => key.slice(2)).join('')).toBe(predicate.slice(2));
+  }
+});
+
+test('a signed message begins with the unsigned one', () => {
+  for (const { unsignedMessage, signed } of readCases().filter((one) => one.signed !== undefined)) {
+    const unsigned = bytesToHex(unsignedMessage);
+    const digits = bytesToHex(signed!.signedMessage);
+    expect([unsignedMessageOf(digits), unsignedMessageOf(`0x${digits}`)]).toEqual([unsigned, `0x${unsigned}`]);
   }
 });
 
