@@ -46,12 +46,19 @@ class MessageCollection implements Collection {
     await this.#resume(permit);
     const work = this.#work ?? (await this.#begin());
     const { tally, stages } = work;
+    let isResting = false;
     for (;;) {
       signal.throwIfAborted();
       const plan = this.#plan(work, hasSigned(tally));
       const isTimeUp = this.#finishing.length > 0;
-      if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
+      const isEnough = plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight);
+      if (isResting && (isEnough || plan.kind === 'ask')) {
         await this.#resume(permit);
+        isResting = false;
+        // More may have signed meanwhile.
+        continue;
+      }
+      if (isEnough) {
         stages.enter('verify');
         const signed = await this.#verify(work, isTimeUp);
         if (signed !== undefined) return signed;
@@ -65,11 +72,12 @@ class MessageCollection implements Collection {
           return { kind: 'not yet' };
         case 'ask':
           stages.enter('collect');
-          await this.#resume(permit);
           for (const validator of plan.validators) this.#ask(work, validator);
           break;
         case 'wait':
-          if (plan.isIdle) permit.rest();
+          if (!plan.isIdle) break;
+          permit.rest();
+          isResting = true;
       }
       await this.#changes.nextTurn(plan.wakeAtMs);
     }

@@ -44,6 +44,24 @@ test('slow validators are hedged by the next heaviest, and left when those are e
   expect(fixture.source.abortedCalls).toBe(1);
 });
 
+test('a late signature that makes the quorum while a job waits for its permit leaves the next validator unasked', async () => {
+  const fixture = createFixture({ weights: [40, 30, 30] });
+  const { clock, source } = fixture;
+  const [last = expect.fail()] = fixture.at(2).nodeIDs;
+  fixture.script(1, fixture.acts(1, 'signs', 800));
+  source.disconnect(last);
+  clock.after(700, () => source.connect(last));
+  const permit = {
+    rest: () => undefined,
+    wait: () => expect.fail('nobody refused'),
+    resume: () => new Promise<void>((resolve) => clock.after(200, resolve)),
+  };
+  const { value, atMs } = await fixture.run({ quorum: 67, permit });
+  expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
+  expect(fixture.asked()).toEqual([0, 1]);
+  expect(atMs).toBe(900);
+});
+
 describe('validators that refuse', () => {
   test('release the permit until one signs, and acquire it before all are asked again', async () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
