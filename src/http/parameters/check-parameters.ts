@@ -61,6 +61,21 @@ export function checkAllParameters(schema: TSchema, values: Parameters): void {
 }
 
 /**
+ * Checks that a query that is passed on has no parameter that some server would take for one of these names: those of the path, and
+ * those that the request gets on the way, such as a key.
+ *
+ * @throws {HttpError} `invalid_request`, naming the parameter
+ */
+export function requireFreeNames(values: Parameters, taken: readonly string[]): void {
+  const names = new Set(taken.map(undecorated));
+  const name = Object.keys(values).find((each) => names.has(undecorated(each)));
+  if (name === undefined) return;
+  throw badRequest(
+    `${name.slice(0, MAX_SHOWN_LENGTH)} must be left out of the query: the path has it, or this service adds it`,
+  );
+}
+
+/**
  * Returns the name as the most lenient server reads it: `pageSize[]`, `[pageSize]`, `pageSize.x` and `pagesize` are `pageSize` to some
  * servers, and so is a name with blanks (also written `+`) or invisible characters.
  */

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { optionalText } from '../../lib/encoding/schema.ts';
-import { checkAllParameters, checkParameters, type Parameters } from './check-parameters.ts';
+import { checkAllParameters, type Parameters } from './check-parameters.ts';
 
 export function percentage(byDefault: bigint, description: string) {
   return Type.Optional(Type.Integer({ minimum: 0, maximum: 100, default: Number(byDefault), description }));
@@ -33,9 +33,9 @@ export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: s
   };
 }
 
-/** Checks a query's known parameters as strings, and converts numbers. @throws {HttpError} naming the parameter */
+/** Checks a query's parameters as strings, refuses unknown ones, and converts numbers. @throws {HttpError} naming the parameter */
 export function convertQuery(schema: TSchema, values: Parameters): object {
-  checkParameters(schema, values);
+  checkAllParameters(schema, values);
   return numbersOf(schema, values);
 }
 

@@ -45,6 +45,7 @@ interface OpenUpstream {
   readonly client: UpstreamClient;
   /** Begins the cache keys. It differs for each address, so that cached answers of an earlier one are not found. */
   readonly cacheName: string;
+  readonly ownNames: readonly string[];
 }
 
 /** The upstreams of the service, with one cache. When it is disposed, requests in flight fail. */
@@ -85,7 +86,9 @@ export class Upstreams implements AsyncDisposable {
     };
     const client = createUpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
     this.#openedCount += 1;
-    this.#open.set(name, { name, endpoint, client, cacheName: `${name} ${this.#openedCount}` });
+    const { baseUrl, queryParameters = {} } = endpoint;
+    const ownNames = [...new URL(baseUrl).searchParams.keys(), ...Object.keys(queryParameters)];
+    this.#open.set(name, { name, endpoint, client, cacheName: `${name} ${this.#openedCount}`, ownNames });
   }
 
   /** Sends new requests to these addresses. Upstreams that are open here and missing there, or the reverse, stay as they are. */
@@ -104,6 +107,11 @@ export class Upstreams implements AsyncDisposable {
       void client[Symbol.asyncDispose]();
     };
     this.#retired.set(client, this.#options.clock.after(this.#options.timeoutMs, close));
+  }
+
+  /** Returns the names of the query parameters that requests to an upstream get, such as that of a key. */
+  ownNames(name: UpstreamName): readonly string[] {
+    return this.#open.get(name)?.ownNames ?? [];
   }
 
   /**

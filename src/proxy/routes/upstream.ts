@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox';
 import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../../http/errors/error-body.ts';
 import { isMetricsRoute } from '../../http/errors/error-form.ts';
 import { badRequest, ClientGone, noSuchRoute, rateLimited } from '../../http/errors/http-error.ts';
-import { checkAllParameters, checkParameters, type Parameters } from '../../http/parameters/check-parameters.ts';
+import { checkParameters, type Parameters, requireFreeNames } from '../../http/parameters/check-parameters.ts';
 import { findTargetProblem, splitTarget } from '../../http/request/canonical-target.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE, PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
@@ -60,12 +60,9 @@ export async function registerUpstreamRoutes(
       const problem = findTargetProblem(splitTarget(raw.url ?? ''));
       done(problem === undefined ? undefined : badRequest(`the ${problem}`));
     });
-    scope.setValidatorCompiler(({ schema, httpPart }) => {
-      const check = httpPart === 'querystring' ? checkAllParameters : checkParameters;
-      return (values) => {
-        check(schema as TSchema, values as Parameters);
-        return true;
-      };
+    scope.setValidatorCompiler(({ schema }) => (values) => {
+      checkParameters(schema as TSchema, values as Parameters);
+      return true;
     });
     // Answers are bytes; compiled serializers for hundreds of fields would slow down the start.
     scope.setSerializerCompiler(PLAIN_SERIALIZER);
@@ -101,10 +98,12 @@ type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) =>
  * Requests the target of a client's request from an upstream, without the client's headers. A HEAD becomes a GET, because validity,
  * ETag and length depend on the body, and the answer can be cached.
  *
+ * @throws {HttpError} if the query has a name of a parameter that requests to the upstream get
  * @throws {ClientGone} if the client has disconnected, unless the request outlives it
  */
 function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
   return async (request, reply, { upstream, subject, patience = 1, cache, body, outlivesClient = false }) => {
+    requireFreeNames(request.query as Parameters, upstreams.ownNames(upstream));
     const answer = await upstreams.request(
       upstream,
       {
@@ -153,6 +152,7 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
       onRequest: requireNetwork(DATA_NETWORKS),
       async handler(request, reply) {
         const ofPath = request.params as Parameters;
+        requireFreeNames(request.query as Parameters, Object.keys(ofPath));
         const conflict = findConflict?.(request.query as Parameters, ofPath);
         if (conflict !== undefined) throw badRequest(conflict.join(' '));
         const upstream = isMetrics ? 'metrics' : upstreamOf(ofPath['network']);
@@ -190,6 +190,7 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
     config: { access: DATA_ACCESS },
     schema,
     async handler(request, reply) {
+      requireFreeNames(request.query as Parameters, Object.keys(request.params as Parameters));
       const { chainId, address, tokenId } = request.params as Record<'chainId' | 'address' | 'tokenId', string>;
       const chain = canonicalChainId(chainId);
       // One key for all spellings of a token.

@@ -291,18 +291,17 @@ describe.each(CASES)('$operation', ({ operation, paths, badPaths = {}, queries =
 });
 
 test.each(UPSTREAM_ENDPOINTS.map((each) => [each.operationId, Object.keys(each.query.properties as object)] as const))(
-  '%s takes its own parameters and refuses others, sortOrder too where it has none',
+  '%s takes its own parameters and passes others on, sortOrder too where it has none',
   async (operationId, known) => {
     const { paths: [path = ''] = [] } = CASES.find(({ operation }) => operation === operationId) ?? {};
     const others = ['sortOrder', 'pageSize', 'unknown', 'maxPageSize', 'page-size'].filter(
       (name) => !known.includes(name),
     );
     for (const name of others) {
-      const { status, body } = await service.get(`${path}${path.includes('?') ? '&' : '?'}${name}=1`);
-      const allowed = known.length === 0 ? 'there is none here' : `known are: ${known.join(', ')}`;
-      expect([status, String(body['message'])]).toEqual([400, `unknown parameter ${name}; ${allowed}`]);
+      const target = `${path}${path.includes('?') ? '&' : '?'}${name}=1`;
+      expect((await service.get(target)).status).toBe(200);
+      expect(standIn.arrivals.at(-1)?.target).toBe(target);
     }
-    expect(standIn.arrivals).toEqual([]);
   },
 );
 
