@@ -99,7 +99,7 @@ def message_of(body: dict) -> str:
 
 def without_go_words(message):
     """The Go aggregator's words come before ours in its API."""
-    for words in ("failed to aggregate signatures. error: ", "failed to collect a threshold of signatures: "):
+    for words in ("failed to aggregate signatures: ", "failed to collect a threshold of signatures: "):
         message = message.removeprefix(words)
     return message
 

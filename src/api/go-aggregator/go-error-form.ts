@@ -4,14 +4,17 @@ import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { text } from '../../lib/encoding/schema.ts';
 
-/** Prefix of the Go aggregator's errors of an aggregation. */
-const GO_FAILURE = 'failed to aggregate signatures. error';
-/** Prefixes of its messages, which some clients match. */
-const GO_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  insufficient_weight: `${GO_FAILURE}: failed to collect a threshold of signatures`,
-  signing_refused: `${GO_FAILURE}: failed to collect a threshold of signatures`,
-  quorum_unreachable: `${GO_FAILURE}: failed to collect a threshold of signatures`,
-  not_connected: `${GO_FAILURE}: failed to connect to a threshold of stake`,
+/**
+ * The body of a failure in the Go aggregator since August 2026 is one of three sentences (icm-services, pull request 1468). Ours begin
+ * with it. The public SDK repeats those that match `/no signatures|threshold/i`, so each failure that may pass has such a sentence.
+ */
+const TOO_LITTLE_SIGNED = 'failed to collect a threshold of signatures';
+const TOO_LITTLE_CONNECTED = 'failed to connect to a threshold of stake';
+const OTHER_FAILURE = 'failed to aggregate signatures';
+const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  insufficient_weight: TOO_LITTLE_SIGNED,
+  signing_refused: TOO_LITTLE_SIGNED,
+  quorum_unreachable: TOO_LITTLE_SIGNED,
   body_too_large: 'Request body too large',
 };
 
@@ -37,14 +40,18 @@ export const GO_ERROR_FORM: ErrorForm = {
     return status < 500 ? 400 : 500;
   },
   bodyOf({ code, message }) {
-    const words = GO_WORDS[code] ?? (isOfAggregation(code) ? GO_FAILURE : undefined);
-    return { error: words === undefined ? message : `${words}: ${String(message)}` };
+    const sentence = SENTENCES[code] ?? (isOfAggregation(code) ? sentenceOf(code) : undefined);
+    return { error: sentence === undefined ? message : `${sentence}: ${String(message)}` };
   },
 };
 
 /** Whether an error comes from an aggregation; `invalid_request` may concern the form of the request. */
 function isOfAggregation(code: ErrorCode): boolean {
   return code !== 'invalid_request' && ERROR_CODES[code].raisedBy.includes('aggregator');
+}
+
+function sentenceOf(code: ErrorCode): string {
+  return ERROR_CODES[code].retry === 'may_pass' ? TOO_LITTLE_CONNECTED : OTHER_FAILURE;
 }
 
 export function goErrorResponses(...statuses: readonly number[]): Record<number, TSchema> {

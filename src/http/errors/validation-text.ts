@@ -57,7 +57,10 @@ function describeUnknownField(
     known.find((candidate) => plain(candidate) === nearest) ??
     known.find((candidate) => name.length >= MIN_PREFIX_LENGTH && plain(candidate).startsWith(plain(name)));
   const hint = meant === undefined ? `; known are: ${known.join(', ')}` : `: did you mean ${meant}?`;
-  return `unknown ${isOfQuery ? 'parameter' : 'field'} ${name.slice(0, MAX_SHOWN_LENGTH)}${hint}`;
+  // The Go aggregator's clients may have been given the wrong URL.
+  const isOfGo = !isOfQuery && name.includes('-') && known.includes('signingSubnetId');
+  const route = isOfGo ? ' Names with hyphens are those of the route /aggregate-signatures' : '';
+  return `unknown ${isOfQuery ? 'parameter' : 'field'} ${name.slice(0, MAX_SHOWN_LENGTH)}${hint}${route}`;
 }
 
 /** Shortest prefix that names a field, such as `quorum` for `quorumPercentage`. */

@@ -225,7 +225,11 @@ describe('400 for what the client can correct, by the name of the field', () => 
     ['a height below 0', { pChainHeight: -1 }, /^pChainHeight must be an integer from 0/],
     ['a height that no number holds', { pChainHeight: 2 ** 53 }, /^pChainHeight must be .* to 9007199254740991$/],
     ['a short name', { quorum: 67 }, /^unknown field quorum: did you mean quorumPercentage\?$/],
-    ['a field of the Go aggregator', { 'signing-subnet-id': '' }, /^unknown field .*: did you mean signingSubnetId\?$/],
+    [
+      'a field of the Go aggregator',
+      { 'signing-subnet-id': '' },
+      /^unknown field .*: did you mean signingSubnetId\? Names with hyphens are those of the route \/aggregate-signatures$/,
+    ],
     ['an unknown field', { x: 1 }, /^unknown field x; known are: message, justification, signingSubnetId, /],
   ])('%s', async (_, fields, expected) => {
     const asked = script();

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { GO_ERROR_FORM } from '../../../../src/api/go-aggregator/go-error-form.ts';
 import { openGoListeners } from '../../../../src/api/go-aggregator/go-listeners.ts';
+import { ERROR_CODES, type ErrorCode } from '../../../../src/http/errors/error-codes.ts';
 import type { Server } from '../../../../src/http/request/http-server.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -115,21 +117,43 @@ test('a request without a body is 400 while the network is not open', async () =
   }
 });
 
-test.each([
-  [400, '', ['unknown_subnet', 'unknown_source_chain', 'height_not_reached', 'wrong_network']],
-  [400, ' failed to collect a threshold of signatures:', ['signing_refused']],
-  [403, '', ['subnet_not_allowed']],
-  [500, ' failed to collect a threshold of signatures:', ['insufficient_weight', 'quorum_unreachable']],
-  [500, ' failed to connect to a threshold of stake:', ['not_connected']],
-  [500, '', ['overloaded', 'network_unavailable', 'p_chain_unavailable', 'p_chain_invalid']],
-] as const)('it is %i, with the words of the Go aggregator "%s", for %j', async (status, words, codes) => {
-  for (const code of codes) {
-    script(async () => Promise.reject(new AggregatorError(code, 'why', { retryAfterMs: 2_000 })));
-    const { headers, ...answer } = await post({ message: MESSAGE });
-    expect(answer).toEqual({ status, body: { error: `failed to aggregate signatures. error:${words} why` } });
-    expect(headers['retry-after']).toBe('2');
+const COLLECT = 'failed to collect a threshold of signatures';
+const CONNECT = 'failed to connect to a threshold of stake';
+const OTHER = 'failed to aggregate signatures';
+
+/** What the helper of the public SDK repeats. */
+const REPEATED = /no signatures|threshold/i;
+
+test('each failure of an aggregation that may pass is one that the public SDK repeats', () => {
+  const passing = Object.entries(ERROR_CODES).filter(
+    ([, { retry, raisedBy }]) => retry === 'may_pass' && raisedBy.includes('aggregator'),
+  );
+  expect(passing.length).toBeGreaterThan(10);
+  for (const [code] of passing) {
+    expect(GO_ERROR_FORM.bodyOf({ code: code as ErrorCode, message: 'why' }, 500)).toEqual({
+      error: expect.stringMatching(REPEATED),
+    });
   }
 });
+
+test.each([
+  [400, OTHER, ['unknown_subnet', 'unknown_source_chain', 'height_not_reached', 'wrong_network']],
+  [400, COLLECT, ['signing_refused']],
+  [403, OTHER, ['subnet_not_allowed']],
+  [500, COLLECT, ['insufficient_weight', 'quorum_unreachable']],
+  [500, CONNECT, ['not_connected', 'overloaded', 'network_unavailable', 'no_validators_yet']],
+  [500, CONNECT, ['p_chain_unavailable', 'p_chain_invalid', 'chain_rpc_unavailable']],
+] as const)(
+  'it is %i, and begins with the sentence "%s" of the Go aggregator, for %j',
+  async (status, sentence, codes) => {
+    for (const code of codes) {
+      script(async () => Promise.reject(new AggregatorError(code, 'why', { retryAfterMs: 2_000 })));
+      const { headers, ...answer } = await post({ message: MESSAGE });
+      expect(answer).toEqual({ status, body: { error: `${sentence}: why` } });
+      expect(headers['retry-after']).toBe('2');
+    }
+  },
+);
 
 test('with several networks the path alone is the first; another name is 404 before the body is looked at', async () => {
   const [first, second] = [scriptedAggregator(), scriptedAggregator()];
