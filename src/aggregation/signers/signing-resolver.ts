@@ -9,6 +9,7 @@ import { AggregatorError } from '../aggregator-error.ts';
 import { askPChain } from '../ask-p-chain.ts';
 import { requireSum } from '../request/aggregation-request.ts';
 import { resultKey } from '../request/result-key.ts';
+import { unknownBlockchain } from '../unknown-blockchain.ts';
 import type { DeliveryTarget } from './delivery-warnings.ts';
 import type { DestinationFacts, Destinations } from './destination-facts.ts';
 import { type HeightChoice, indicesOf, SignersReader } from './signers-at-height.ts';
@@ -153,7 +154,8 @@ class NetworkSigningResolver implements SigningResolver {
         destination?.isRequired &&
         (await this.#options.directory.validatedBy(destination.chainID, signal)) === undefined
       ) {
-        throw unknownBlockchain(destination);
+        const { directory, clock } = this.#options;
+        throw await unknownBlockchain(directory, destination.chainID, clock, signal);
       }
       return await this.#signers.read(at, subnetID, signal);
     });
@@ -202,7 +204,8 @@ class NetworkSigningResolver implements SigningResolver {
   ): Promise<DestinationFacts | undefined> {
     const facts = await this.#options.destinations.find(chainID, signal);
     if (facts !== undefined || !isRequired) return facts;
-    throw unknownBlockchain({ chainID });
+    const { directory, clock } = this.#options;
+    throw await unknownBlockchain(directory, chainID, clock, signal);
   }
 }
 
@@ -213,9 +216,4 @@ function planOf(
   const { message, justification, quorumBuffer } = question;
   const key = resultKey({ ...chosen, message, justification, quorumBuffer });
   return { ...chosen, key, message, justification, quorumBuffer, question };
-}
-
-function unknownBlockchain({ chainID }: Pick<Destination, 'chainID'>): AggregatorError {
-  const field = 'destinationChainID';
-  return new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, { field });
 }

@@ -8,6 +8,7 @@ import {
   type ValidationID,
 } from '../../../src/warp/ids.ts';
 import { encodeL1Message } from '../../../src/warp/l1-message.ts';
+import { FUJI } from '../../../src/warp/networks.ts';
 import { encodeTeleporterMessage } from '../../../src/warp/teleporter-message.ts';
 import { reply, startStandIn } from '../proxy/stand-in.ts';
 import type { Answer } from './running-service.ts';
@@ -125,8 +126,18 @@ describe('with a destination', () => {
     expect([status, body['code'], body['message']]).toEqual([
       400,
       'invalid_request',
-      `destinationBlockchainId: the P-Chain knows no blockchain ${UNKNOWN}`,
+      expect.stringMatching(
+        `^destinationBlockchainId: the P-Chain knows no blockchain ${UNKNOWN} \\(0x[0-9a-f]{64}\\)$`,
+      ),
     ]);
+  });
+
+  test.each([
+    [l1.subnetID, 'it is the ID of a subnet; name one of its blockchains'],
+    [FUJI.cChainID, 'it is the C-Chain of fuji'],
+  ])('a destination %s is explained: %s', async (destinationBlockchainId, hint) => {
+    const { status, body } = await service.post({ message: newMessage(), destinationBlockchainId });
+    expect([status, body['message']]).toEqual([400, expect.stringContaining(hint)]);
   });
 });
 
