@@ -99,6 +99,8 @@ export interface WatchedChain {
   readonly distanceBlocks: number;
   /** Age of the last block that was read; 0 if no later one is known. */
   readonly distanceSeconds: number;
+  /** Time for which the oldest block that no second reading has confirmed has been waiting; 0 if there is none. */
+  readonly unconfirmedSeconds: number;
   /** Why the chain is not read on: its RPC fails, or contradicts what was read. For operators and clients. */
   readonly problem: string | undefined;
 }
@@ -110,6 +112,12 @@ export interface Checkpoint {
   readonly blockHash: string;
   /** Unix milliseconds. */
   readonly blockTimeMs: number;
+}
+
+/** The last block of the second reading. Without its hash, it is the start of the first. */
+export interface ConfirmedBlock {
+  readonly blockNumber: number;
+  readonly blockHash: string | undefined;
 }
 
 /** Selects messages; undefined fields select all. */

@@ -29,6 +29,11 @@ export function createFeedMetrics(metrics: Metrics, read: () => FeedState) {
     ({ distanceSeconds }) => distanceSeconds,
   );
   ofChains(
+    'feed_unconfirmed_seconds',
+    'Time for which blocks of a watched chain wait for their second reading, which takes some minutes, by source chain',
+    ({ unconfirmedSeconds }) => unconfirmedSeconds,
+  );
+  ofChains(
     'feed_chain_stopped',
     'Whether a watched chain cannot be read on, because its RPC fails or contradicts what was read: 1 or 0, by source chain',
     ({ problem }) => Number(problem !== undefined),
@@ -43,7 +48,7 @@ export function createFeedMetrics(metrics: Metrics, read: () => FeedState) {
   metrics.readGauge({ name: 'feed_messages_stored', help: 'Stored messages of watched chains' }, () => read().messages);
   const messages = metrics.counter<'source_chain' | 'outcome'>({
     name: 'feed_messages_total',
-    help: 'Messages of watched chains by source chain and outcome: found (stored to be signed), signed, failed (each attempt)',
+    help: 'Messages of watched chains by source chain and outcome: found (stored to be signed), missed (found by the second reading alone), signed, failed (each attempt)',
     labels: ['source_chain', 'outcome'],
   });
   const signing = metrics.histogram({
@@ -54,6 +59,8 @@ export function createFeedMetrics(metrics: Metrics, read: () => FeedState) {
   return {
     countFound: (chainID: BlockchainID, count: number): void =>
       messages.inc({ source_chain: chainID, outcome: 'found' }, count),
+    countMissed: (chainID: BlockchainID, count: number): void =>
+      messages.inc({ source_chain: chainID, outcome: 'missed' }, count),
     countFailed: (chainID: BlockchainID): void => messages.inc({ source_chain: chainID, outcome: 'failed' }),
     countSigned(chainID: BlockchainID, seconds: number): void {
       messages.inc({ source_chain: chainID, outcome: 'signed' });

@@ -25,12 +25,24 @@ export interface Feed {
   /** The watched chains, without those whose IDs are not known yet. */
   chains(): readonly WatchedChain[];
   /**
+   * Removes the position and the messages of a chain, which is then read from its first block if it is watched: such as a private chain that was
+   * begun anew.
+   *
+   * @throws {AggregatorError} `unknown_blockchain` for a chain that was never watched
+   */
+  forget(chainID: BlockchainID): Promise<ForgetResult>;
+  /**
    * Reads a range of blocks of a watched chain again, the last one included, and stores messages that are missing.
    *
    * @throws {AggregatorError} `unknown_blockchain` for a chain that is not watched, `invalid_request` for a range that is empty, longer than
    *   {@link MAX_REPLAY_BLOCKS} or beyond the watermark, `overloaded` during another replay, `chain_rpc_unavailable` or `chain_rpc_invalid`
    */
   replay(chainID: BlockchainID, fromBlock: number, toBlock: number, signal: AbortSignal): Promise<ReplayResult>;
+}
+
+export interface ForgetResult {
+  /** Messages that were removed. */
+  readonly removed: number;
 }
 
 export interface ReplayResult {
@@ -48,7 +60,7 @@ export interface FeedSettings {
   readonly maxMessages: number;
 }
 
-export interface FeedOptions extends Omit<WatcherOptions, 'settings' | 'store'> {
+export interface FeedOptions extends Omit<WatcherOptions, 'settings' | 'store' | 'onMissed'> {
   readonly settings: FeedSettings;
   /** Opens the store, whose file may have messages of chains that are no longer watched. @throws {StoreError} */
   readonly openStore: () => MessageStore;
@@ -114,8 +126,10 @@ export function openFeed(options: FeedOptions): FeedService {
 
   async function prune(store: MessageStore, signal: AbortSignal): Promise<number> {
     const { retentionHours, maxMessages } = settings;
-    const retention = { beforeMs: clock.now() - retentionHours * HOUR_MS, maxMessages, maxBytes: options.maxBytes };
     try {
+      // A wrong clock alone removes nothing.
+      const nowMs = Math.min(clock.now(), store.newestBlockMs() ?? Number.POSITIVE_INFINITY);
+      const retention = { beforeMs: nowMs - retentionHours * HOUR_MS, maxMessages, maxBytes: options.maxBytes };
       while (store.prune(retention) === PRUNE_LIMIT && !signal.aborted) await nextTurn(clock);
     } catch (error) {
       options.logger.warn({ err: error }, 'the feed cannot remove old messages; trying again');
@@ -143,6 +157,10 @@ export function openFeed(options: FeedOptions): FeedService {
         owners.set(chainID, key);
         return chainID;
       };
+      const onMissed = (chainID: BlockchainID, count: number): void => {
+        metrics.countFound(chainID, count);
+        metrics.countMissed(chainID, count);
+      };
       const countingStore: MessageStore = {
         ...store,
         append(chainID, batch) {
@@ -150,7 +168,7 @@ export function openFeed(options: FeedOptions): FeedService {
           if (batch.messages.length > 0) metrics.countFound(chainID, batch.messages.length);
         },
       };
-      watchers.set(key, watchChain({ ...options, settings: chain, store: countingStore, identify }));
+      watchers.set(key, watchChain({ ...options, settings: chain, store: countingStore, identify, onMissed }));
     }
   }
 
@@ -173,10 +191,11 @@ export function openFeed(options: FeedOptions): FeedService {
   }
 
   function chains(): readonly WatchedChain[] {
-    return [...watchers.values()].flatMap(({ chainID, reader }) => {
+    return [...watchers.values()].flatMap(({ chainID, reader, secondReading }) => {
       if (chainID === undefined) return [];
       const { headBlock, problem } = reader?.status() ?? { headBlock: undefined, problem: undefined };
-      return [{ chainID, headBlock, ...distanceOf(chainID, headBlock), problem }];
+      const unconfirmedSeconds = (secondReading?.unconfirmedMs() ?? 0) / 1_000;
+      return [{ chainID, headBlock, ...distanceOf(chainID, headBlock), unconfirmedSeconds, problem }];
     });
   }
 
@@ -211,6 +230,18 @@ export function openFeed(options: FeedOptions): FeedService {
     }
   }
 
+  async function forget(chainID: BlockchainID): Promise<ForgetResult> {
+    if (running?.store.checkpoint(chainID) === undefined) {
+      throw new AggregatorError('unknown_blockchain', `the feed has never watched blockchain ${chainID}`);
+    }
+    for (const [key, watcher] of watchers) if (watcher.chainID === chainID) end(key, watcher);
+    await Promise.all(ending);
+    const removed = running.store.forgetChain(chainID);
+    options.logger.warn({ chainId: chainID, messages: removed }, 'the feed forgets a chain');
+    update(settings);
+    return { removed };
+  }
+
   function knowsChains(): boolean {
     return [...watchers.values()].every(
       ({ chainID }) => chainID !== undefined && running?.store.checkpoint(chainID) !== undefined,
@@ -233,6 +264,7 @@ export function openFeed(options: FeedOptions): FeedService {
       return typeof found === 'string' ? found : undefined;
     },
     chains,
+    forget,
     replay,
     update,
     async [Symbol.asyncDispose]() {

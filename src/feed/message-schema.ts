@@ -6,6 +6,7 @@ import {
   type BlockPosition,
   type ChainProgress,
   type Checkpoint,
+  type ConfirmedBlock,
   comparePositions,
   type EmittedMessage,
   endOfBlock,
@@ -18,7 +19,7 @@ import {
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 export const CHAIN_COLUMNS =
-  'chain_id, block_number, block_hash, block_time_ms, stored_after_block, stored_after_log, confirmed_block, removed_change';
+  'chain_id, block_number, block_hash, block_time_ms, stored_after_block, stored_after_log, confirmed_block, confirmed_hash, removed_change';
 /** The blobs are last, so that SQLite skips them while it looks at the other columns. */
 export const MESSAGE_COLUMNS =
   'chain_id, block_number, log_index, message_id, sender, destination_id, block_hash, tx_hash, block_time_ms, executed_ms, status, ' +
@@ -32,7 +33,7 @@ export const TX_KEY = `substr(tx_hash, 1, ${TX_KEY_LENGTH})`;
 const MAX_TIME_MS = 253_402_300_799_999;
 
 /**
- * `change` is the number of a message's last change, and `openings` has the number after which each opening of the store began to count, see
+ * `confirmed_hash` is null until a second reading has confirmed a block. `change` is the number of a message's last change, and `openings` has the number after which each opening of the store began to count, see
  * {@link MessageReader.hasChanges}. `next_attempt_ms` is null for signed messages. The indexes serve cursors, the filters of a page, retention, and
  * the queue of the signer.
  */
@@ -43,7 +44,8 @@ export const MESSAGE_SCHEMA: DatabaseSchema = {
     2: `
       ALTER TABLE chains ADD COLUMN confirmed_block INTEGER NOT NULL DEFAULT 0;
       ALTER TABLE chains ADD COLUMN removed_change INTEGER NOT NULL DEFAULT 0;
-      UPDATE chains SET confirmed_block = block_number;
+      ALTER TABLE chains ADD COLUMN confirmed_hash TEXT;
+      UPDATE chains SET confirmed_block = block_number, confirmed_hash = block_hash;
       ALTER TABLE messages ADD COLUMN change INTEGER NOT NULL DEFAULT 0`,
   },
   tables: `
@@ -51,7 +53,7 @@ export const MESSAGE_SCHEMA: DatabaseSchema = {
       chain_id TEXT PRIMARY KEY,
       block_number INTEGER NOT NULL, block_hash TEXT NOT NULL, block_time_ms INTEGER NOT NULL,
       stored_after_block INTEGER NOT NULL, stored_after_log INTEGER NOT NULL,
-      confirmed_block INTEGER NOT NULL, removed_change INTEGER NOT NULL);
+      confirmed_block INTEGER NOT NULL, confirmed_hash TEXT, removed_change INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS openings (id TEXT PRIMARY KEY, after_change INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS messages (
       chain_id TEXT NOT NULL, block_number INTEGER NOT NULL, log_index INTEGER NOT NULL, message_id BLOB NOT NULL,
@@ -169,6 +171,11 @@ export function checkpointOf(row: Row): Checkpoint {
     blockHash: String(row['block_hash']),
     blockTimeMs: Number(row['block_time_ms']),
   };
+}
+
+export function confirmedOf(chain: Row): ConfirmedBlock {
+  const hash = chain['confirmed_hash'];
+  return { blockNumber: Number(chain['confirmed_block']), blockHash: hash === null ? undefined : String(hash) };
 }
 
 export function storedAfterOf(row: Row): BlockPosition {

@@ -21,10 +21,12 @@ export function prepareStatements(database: DatabaseSync) {
   return {
     chains: database.prepare(`${chains} ORDER BY chain_id`),
     chain: database.prepare(`${chains} WHERE chain_id = ?`),
-    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     setCheckpoint: database.prepare(
-      'UPDATE chains SET block_number = ?, block_hash = ?, block_time_ms = ?, confirmed_block = ? WHERE chain_id = ?',
+      'UPDATE chains SET block_number = ?, block_hash = ?, block_time_ms = ? WHERE chain_id = ?',
     ),
+    setConfirmed: database.prepare('UPDATE chains SET confirmed_block = ?, confirmed_hash = ? WHERE chain_id = ?'),
+    newestBlock: database.prepare('SELECT max(block_time_ms) AS newest FROM chains'),
     setRemovedChange: database.prepare('UPDATE chains SET removed_change = ? WHERE chain_id = ?'),
     setStoredAfter: database.prepare(
       'UPDATE chains SET stored_after_block = ?, stored_after_log = ? WHERE chain_id = ?',
@@ -48,6 +50,9 @@ export function prepareStatements(database: DatabaseSync) {
       `SELECT chain_id, block_number, log_index, block_time_ms, change, length(message) + ifnull(length(signed_message), 0) AS bytes
        FROM messages ORDER BY block_time_ms, block_number, log_index LIMIT ?`,
     ),
+    setAfterChange: database.prepare('UPDATE openings SET after_change = ? WHERE id = ?'),
+    removeAll: database.prepare('DELETE FROM messages WHERE chain_id = ?'),
+    removeChain: database.prepare('DELETE FROM chains WHERE chain_id = ?'),
     remove: database.prepare(`DELETE FROM messages WHERE ${at}`),
   };
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { type DatabasePlace, databasePath, openDatabase, rollBack, withStoreError } from '../store/local/sqlite.ts';
@@ -8,6 +7,7 @@ import {
   type ChainProgress,
   type ChangeQuery,
   type Checkpoint,
+  type ConfirmedBlock,
   comparePositions,
   type EmittedMessage,
   endOfBlock,
@@ -18,10 +18,10 @@ import {
   type MessagePosition,
   type MessageReader,
   type MessageSignature,
-  OPENING_BYTES,
 } from './feed-message.ts';
 import {
   checkpointOf,
+  confirmedOf,
   encodeOutcome,
   MESSAGE_SCHEMA,
   messageOf,
@@ -34,6 +34,7 @@ import {
 } from './message-schema.ts';
 import { createMessageSelector } from './message-selector.ts';
 import { prepareStatements } from './message-statements.ts';
+import { addOpening, type Opening } from './store-openings.ts';
 
 /** Blocks that were read in one go. */
 export interface BlockBatch {
@@ -57,10 +58,18 @@ export interface MessageStore extends MessageReader, Disposable {
   checkpoint(chainID: BlockchainID): Checkpoint | undefined;
   /** Adds a chain that is read from the block after the checkpoint. */
   addChain(chainID: BlockchainID, checkpoint: Checkpoint): void;
-  /** Moves the position of a chain forward, or back. Blocks before a later position count as not read. */
+  /** The last block that a second reading has confirmed, see {@link confirm}; without its hash, the start of the reading. */
+  confirmed(chainID: BlockchainID): ConfirmedBlock | undefined;
+  /** Moves the position of a chain. Blocks before a later one count as not read; blocks after an earlier one are read again. */
   moveChain(chainID: BlockchainID, checkpoint: Checkpoint): void;
+  /** Removes a chain with all of its messages; returns how many. */
+  forgetChain(chainID: BlockchainID): number;
   /** Stores the messages of the next blocks together with the checkpoint. Fails if blocks before them were not read. */
   append(chainID: BlockchainID, batch: BlockBatch): void;
+  /** Stores what a second reading has found in the next blocks after the confirmed ones; returns how many messages were new. */
+  confirm(chainID: BlockchainID, batch: BlockBatch): number;
+  /** Time of the newest block that was read, in Unix milliseconds; undefined without chains. */
+  newestBlockMs(): number | undefined;
   /** Stores messages of blocks that are read again; returns how many were new. The checkpoint stays. */
   insert(chainID: BlockchainID, firstBlock: number, lastBlock: number, messages: readonly EmittedMessage[]): number;
   /** Returns messages of this status whose next attempt is due, in the order of their due times. */
@@ -86,8 +95,6 @@ export const FILE_KIND = 'feed-messages';
 /** Bounds the time for which one call blocks the event loop. */
 export const PRUNE_LIMIT = 500;
 
-/** Openings of the store whose cursors are valid. */
-const MAX_OPENINGS = 1_000;
 /** Results of reads of changes since the last write. */
 const MAX_RECENT_READS = 16;
 
@@ -146,12 +153,25 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
     for (const listener of listeners) listener();
   };
 
+  /** A message at the same place of another block, which is no longer on the chain, is replaced. */
   function insertNew(message: EmittedMessage): number {
-    const { changes } = statements.insert.run(...valuesOf(message, lastChange + 1));
-    if (changes === 0) return 0;
+    const isInserted = insertAt(message) || (removeOther(message) && insertAt(message));
+    if (!isInserted) return 0;
     lastChange += 1;
     counts = { messages: counts.messages + 1, bytes: counts.bytes + message.message.bytes.length };
     return 1;
+  }
+
+  function insertAt(message: EmittedMessage): boolean {
+    return statements.insert.run(...valuesOf(message, lastChange + 1)).changes > 0;
+  }
+
+  function removeOther({ chainID, blockNumber, logIndex, blockHash }: EmittedMessage): boolean {
+    const row = statements.at.get(chainID, blockNumber, logIndex);
+    if (row === undefined || row['block_hash'] === blockHash) return false;
+    statements.remove.run(chainID, blockNumber, logIndex);
+    counts = { messages: counts.messages - 1, bytes: counts.bytes - bytesOfRow(row) };
+    return true;
   }
 
   function readable(row: Row | undefined): FeedMessage[] {
@@ -264,23 +284,58 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
     addChain(chainID, checkpoint) {
       const { blockNumber, logIndex } = endOfBlock(checkpoint.blockNumber);
       const values = [checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, blockNumber, logIndex];
-      write(() => statements.addChain.run(chainID, ...values, checkpoint.blockNumber, 0));
+      write(() => statements.addChain.run(chainID, ...values, checkpoint.blockNumber, null, 0));
       changed();
     },
     moveChain(chainID, checkpoint) {
       write(() => {
         const chain = requireChain(chainID);
         const { blockNumber: number, blockHash, blockTimeMs } = checkpoint;
+        statements.setCheckpoint.run(number, blockHash, blockTimeMs, chainID);
         const isForward = number > checkpointOf(chain).blockNumber;
-        statements.setCheckpoint.run(number, blockHash, blockTimeMs, number, chainID);
+        const isBeforeStored = comparePositions(endOfBlock(number), storedAfterOf(chain)) < 0;
+        if (isForward || isBeforeStored) statements.setStoredAfter.run(number, LAST_LOG_INDEX, chainID);
+        if (isForward || number < confirmedOf(chain).blockNumber) statements.setConfirmed.run(number, null, chainID);
         if (!isForward) return;
-        statements.setStoredAfter.run(number, LAST_LOG_INDEX, chainID);
         // Readers learn that blocks are missing.
         lastChange += 1;
         statements.setRemovedChange.run(lastChange, chainID);
       });
       changed();
     },
+    forgetChain(chainID) {
+      const removed = write(() => {
+        const { changes } = statements.removeAll.run(chainID);
+        statements.removeChain.run(chainID);
+        // Their numbers are not given again.
+        statements.setAfterChange.run(lastChange, opening);
+        counts = readCounts(database);
+        return Number(changes);
+      });
+      changed();
+      return removed;
+    },
+    confirmed: (chainID) =>
+      read(() => {
+        const row = storedChain(chainID);
+        return row && confirmedOf(row);
+      }),
+    confirm(chainID, { firstBlock, checkpoint, messages }) {
+      requireInRange(messages, chainID, firstBlock, checkpoint.blockNumber);
+      const added = write(() => {
+        const chain = requireChain(chainID);
+        const { blockNumber: read } = checkpointOf(chain);
+        if (firstBlock !== confirmedOf(chain).blockNumber + 1 || checkpoint.blockNumber > read) {
+          throw new RangeError(`blocks ${firstBlock} to ${checkpoint.blockNumber} are not the next to be confirmed`);
+        }
+        const count = messages.reduce((sum, message) => sum + insertNew(message), 0);
+        statements.setConfirmed.run(checkpoint.blockNumber, checkpoint.blockHash, chainID);
+        return count;
+      });
+      changed();
+      return added;
+    },
+    newestBlockMs: () => read(() => toNumber(statements.newestBlock.get()?.['newest'])),
     append(chainID, { firstBlock, checkpoint, messages }) {
       requireInRange(messages, chainID, firstBlock, checkpoint.blockNumber);
       write(() => {
@@ -291,7 +346,7 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
           throw new RangeError(`block ${firstBlock} does not follow block ${blockNumber}, the last one read`);
         for (const message of messages) insertNew(message);
         const { blockHash, blockTimeMs } = checkpoint;
-        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);
+        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, chainID);
       });
       changed();
     },
@@ -321,27 +376,6 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
   };
 }
 
-interface Opening {
-  readonly id: string;
-  readonly afterChange: number;
-}
-
-/** Adds an opening, and returns the last ones. */
-function addOpening(database: DatabaseSync): readonly Opening[] {
-  const all = database
-    .prepare('SELECT id, after_change FROM openings ORDER BY rowid DESC LIMIT ?')
-    .all(MAX_OPENINGS - 1)
-    .map((row) => ({ id: String(row['id']), afterChange: Number(row['after_change']) }))
-    .reverse();
-  const numbers = '(SELECT max(change) FROM messages) AS last, (SELECT max(removed_change) FROM chains) AS removed';
-  const { last = null, removed = null } = database.prepare(`SELECT ${numbers}`).get() ?? {};
-  const id = randomBytes(OPENING_BYTES).toString('hex');
-  const afterChange = Math.max(toNumber(last) ?? 0, toNumber(removed) ?? 0, all.at(-1)?.afterChange ?? 0);
-  database.prepare('INSERT INTO openings (id, after_change) VALUES (?, ?)').run(id, afterChange);
-  database.prepare('DELETE FROM openings WHERE rowid <= (SELECT max(rowid) FROM openings) - ?').run(MAX_OPENINGS);
-  return [...all, { id, afterChange }];
-}
-
 function readCounts(database: DatabaseSync): Pick<StoreCounts, 'messages' | 'bytes'> {
   const row = database
     .prepare(
@@ -349,6 +383,14 @@ function readCounts(database: DatabaseSync): Pick<StoreCounts, 'messages' | 'byt
     )
     .get();
   return { messages: Number(row?.['messages']), bytes: Number(row?.['bytes'] ?? 0) };
+}
+
+function bytesOfRow(row: Row): number {
+  return [row['message'], row['signed_message']].reduce<number>((sum, value) => sum + lengthOf(value), 0);
+}
+
+function lengthOf(value: unknown): number {
+  return value instanceof Uint8Array ? value.length : 0;
 }
 
 function requireInRange(messages: readonly EmittedMessage[], chainID: BlockchainID, first: number, last: number): void {

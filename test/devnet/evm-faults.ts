@@ -95,6 +95,16 @@ export const EVM_FAULTS = {
     elapsedMs < FAULT_MS ? new Promise<never>(() => undefined) : forward(),
 } as const satisfies Readonly<Record<string, EvmFault>>;
 
+/** Faults of which the first reading cannot know, until {@link FAULT_MS}. */
+export const SILENT_FAULTS = {
+  'a log left out of each range': changed('eth_getLogs', (logs: Json[], { elapsedMs }) =>
+    elapsedMs < FAULT_MS ? logs.slice(0, -1) : logs,
+  ),
+  'receipts without logs and bloom filter': changed('eth_getBlockReceipts', (receipts: Json[], { elapsedMs }) =>
+    elapsedMs < FAULT_MS ? receipts.map((receipt) => ({ ...receipt, logs: [], logsBloom: undefined })) : receipts,
+  ),
+} as const satisfies Readonly<Record<string, EvmFault>>;
+
 export type EvmFaultName = keyof typeof EVM_FAULTS;
 
 /** A node that has no blocks before {@link FIRST_BLOCK}. */

@@ -204,6 +204,7 @@ class FeedWorld {
     const store: MessageStore = {
       ...this.#disk,
       addChain: written(this.#disk.addChain, undefined),
+      confirm: written(this.#disk.confirm, 0),
       moveChain: written(this.#disk.moveChain, undefined),
       append: written((chainID, batch) => this.#append(chainID, batch), undefined),
       postpone: written(this.#disk.postpone, undefined),

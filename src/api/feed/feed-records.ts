@@ -63,6 +63,7 @@ const ChainRecord = Type.Object(
       { blockNumber: integer(), blockHash: text('With 0x'), blockTime: UnixMs('Timestamp of the block') },
       { title: 'FeedWatermark', description: 'All blocks up to this one were read' },
     ),
+    confirmed: integer('A second reading, some minutes after the first, has found all messages up to this block'),
     signedThrough: integer('All messages up to this block are signed or failed'),
   },
   { title: 'FeedChain', description: 'How far a watched chain was read' },
@@ -194,7 +195,17 @@ function presentOutcome(outcome: FeedMessage['outcome'], included: Included): Pa
   }
 }
 
-export function presentChain({ chainID, watermark, signedThrough }: ChainProgress): Static<typeof ChainRecord> {
+export function presentChain({
+  chainID,
+  watermark,
+  signedThrough,
+  confirmed,
+}: ChainProgress): Static<typeof ChainRecord> {
   const { blockNumber, blockHash, blockTimeMs } = watermark;
-  return { blockchainId: chainID, watermark: { blockNumber, blockHash, blockTime: blockTimeMs }, signedThrough };
+  return {
+    blockchainId: chainID,
+    watermark: { blockNumber, blockHash, blockTime: blockTimeMs },
+    signedThrough,
+    confirmed,
+  };
 }

@@ -31,6 +31,7 @@ import {
 } from './feed-query.ts';
 import { FEED_STREAM, MessagePage } from './feed-records.ts';
 import { streamFeed } from './feed-stream.ts';
+import { registerForget } from './forget-route.ts';
 import { readPage } from './read-page.ts';
 import { StreamLimit } from './stream-limit.ts';
 
@@ -51,6 +52,7 @@ export function registerFeed(server: Server, options: FeedRoutesOptions): void {
   registerMessages(server, options);
   registerMessage(server, options);
   registerReplay(server, options);
+  registerForget(server, options);
 }
 
 function registerMessages(server: Server, { networks, paths, clock, metrics }: FeedRoutesOptions): void {

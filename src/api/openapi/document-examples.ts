@@ -39,7 +39,8 @@ export function addExamples(document: Document, examples: AggregationExamples | 
       const example = transaction ?? PARAMETERS[parameter.name];
       if (example !== undefined) parameter.example = example;
       // Others name the X-Chain alone.
-      const isWatched = operation.operationId === 'replayMessages' && parameter.name === 'blockchainId';
+      const isWatched =
+        ['replayMessages', 'forgetChain'].includes(operation.operationId ?? '') && parameter.name === 'blockchainId';
       if (isWatched) parameter.example = MAINNET.cChainID;
     }
     if (examples !== undefined) addServedExamples(operation, examples);

@@ -1630,6 +1630,10 @@ export interface FeedChain {
   blockchainId: string;
   watermark: FeedWatermark;
   /**
+   * A second reading, some minutes after the first, has found all messages up to this block
+   */
+  confirmed: number;
+  /**
    * All messages up to this block are signed or failed
    */
   signedThrough: number;
@@ -1796,6 +1800,18 @@ export interface WatermarkEvent {
  */
 export interface LaggingEvent {
   message: string;
+}
+/**
+ * What was removed
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ForgottenChain".
+ */
+export interface ForgottenChain {
+  /**
+   * Messages that were removed
+   */
+  removed: number;
 }
 /**
  * Part of the total weight that cannot sign: validators without a BLS key, and inactive ones

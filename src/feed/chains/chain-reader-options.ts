@@ -9,7 +9,7 @@ export interface ChainReaderOptions {
   readonly chainID: BlockchainID;
   /** The endpoints in the order of preference, at least one. */
   readonly sources: readonly BlockSource[];
-  readonly store: Pick<MessageStore, 'checkpoint' | 'addChain' | 'moveChain' | 'append'>;
+  readonly store: Pick<MessageStore, 'checkpoint' | 'confirmed' | 'addChain' | 'moveChain' | 'append'>;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** First block to read if the chain was never watched, or was read up to an earlier block; undefined: the head. */

@@ -9,7 +9,6 @@ import {
   ChainContradiction,
   CONCURRENT_BLOCKS,
   findRangeEnd,
-  type MessageInBlock,
   NotYet,
   type ReadBlocks,
   readByHash,
@@ -19,11 +18,14 @@ import { type BlockCalls, createBlockCalls } from './block-source.ts';
 import { checkpointOf, contradiction, requireChain, requirePosition } from './chain-checks.ts';
 import { createChainProblem } from './chain-problem.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
+import { emittedFrom } from './emitted-messages.ts';
 import { createRangeStep } from './range-step.ts';
 import { openStart } from './reading-start.ts';
 
 /** The newest blocks are read by their hashes, and older ones by ranges, in which a node that is behind has no logs without an error. */
 const NEWEST_BLOCKS = 64;
+/** Blocks of the first range of logs. */
+const FIRST_RANGE = 64;
 /** Delays while a block is accepted but not executed. */
 const EXECUTION_PAUSES = { baseMs: 25, maxMs: 250 };
 const FAILURE_PAUSES = { baseMs: 500, maxMs: 10_000 };
@@ -31,10 +33,13 @@ const FAILURE_PAUSES = { baseMs: 500, maxMs: 10_000 };
 const STOPPED_PAUSE_MS = 30_000;
 /** Time between checks that the RPC still has the chain that was read, which a new block also shows by its parent. */
 const VERIFY_MS = 60_000;
+/** Time after which a position is given up that no endpoint can continue. */
+const GIVE_UP_MS = 300_000;
 /** Time after which the next endpoint is asked for a block that this one does not have yet. */
 const PATIENCE_MS = 3_000;
-/** Messages of older blocks were executed long before they were read. */
-const RECENT_MS = 60_000;
+
+/** The node is behind the position. */
+class Stranded extends NotYet {}
 
 export type ChainReader = ReturnType<typeof createChainReader>;
 
@@ -45,7 +50,7 @@ export type ChainReader = ReturnType<typeof createChainReader>;
 export function createChainReader(options: ChainReaderOptions) {
   const { chainID, store, clock, accepts } = options;
   const endpoints = options.sources.map((source) => createBlockCalls(source, clock));
-  const ranges = createRangeStep();
+  const ranges = createRangeStep(FIRST_RANGE);
   const problem = createChainProblem(options);
   const start = openStart(options);
   let current = 0;
@@ -56,6 +61,8 @@ export function createChainReader(options: ChainReaderOptions) {
   /** Waits for the same block. */
   let waits = 0;
   let waitingSinceMs: number | undefined;
+  /** Since when the position cannot be continued. */
+  let strandedSinceMs: number | undefined;
 
   const callsOf = (index: number): BlockCalls => endpoints[index % endpoints.length] as BlockCalls;
 
@@ -70,7 +77,7 @@ export function createChainReader(options: ChainReaderOptions) {
     const { position, isNew } = await start(calls, head, signal);
     if (isDue && !isNew) await verify(calls, position, signal);
     const gap = head - position.blockNumber;
-    if (gap < 0) throw new NotYet(`its node is at block ${head}, ${-gap} before the last one read`);
+    if (gap < 0) throw new Stranded(`its node is at block ${head}, ${-gap} before the last one read`);
     if (gap === 0) return succeed(idleMs);
     const isRead =
       gap > NEWEST_BLOCKS && ranges.size > 0 && (await readRange(calls, position, head - NEWEST_BLOCKS, signal));
@@ -120,19 +127,9 @@ export function createChainReader(options: ChainReaderOptions) {
   }
 
   function append({ firstBlock, last, messages }: ReadBlocks): void {
-    store.append(chainID, { firstBlock, checkpoint: checkpointOf(last), messages: emittedOf(messages) });
+    store.append(chainID, { firstBlock, checkpoint: checkpointOf(last), messages: emittedFrom(messages, options) });
     waits = 0;
     waitingSinceMs = undefined;
-  }
-
-  function emittedOf(messages: readonly MessageInBlock[]): EmittedMessage[] {
-    const nowMs = clock.now();
-    return messages
-      .map(({ logged, block: { timeMs } }) => {
-        const executedMs = nowMs - timeMs < RECENT_MS ? nowMs : timeMs;
-        return { ...withDestination(logged), chainID, blockTimeMs: timeMs, executedMs };
-      })
-      .filter(accepts);
   }
 
   /** Reads blocks up to the watermark again, the last one included. */
@@ -140,7 +137,7 @@ export function createChainReader(options: ChainReaderOptions) {
     const found: EmittedMessage[] = [];
     try {
       for await (const { messages } of readByHash(callsOf(current), first, last, signal)) {
-        found.push(...emittedOf(messages));
+        found.push(...emittedFrom(messages, options));
       }
     } catch (error) {
       if (!(error instanceof NotYet) && !(error instanceof DeadlineExceeded)) throw error;
@@ -151,6 +148,7 @@ export function createChainReader(options: ChainReaderOptions) {
 
   function succeed(pauseMs: number): number {
     problem.clear();
+    strandedSinceMs = undefined;
     failures = 0;
     waits = 0;
     waitingSinceMs = undefined;
@@ -167,6 +165,32 @@ export function createChainReader(options: ChainReaderOptions) {
       signal.throwIfAborted();
       return cause;
     }
+  }
+
+  /**
+   * Gives up a position that cannot be continued for some minutes, because the endpoints are behind it or have other blocks: an RPC has lied, or
+   * was begun anew. The feed goes back to the confirmed position, if they have that.
+   */
+  async function giveUp(error: unknown, signal: AbortSignal): Promise<void> {
+    const position = store.checkpoint(chainID);
+    const isStranded = error instanceof Stranded || error instanceof ChainContradiction;
+    if (!isStranded || position === undefined) return;
+    strandedSinceMs ??= clock.monotonicMs();
+    if (clock.monotonicMs() - strandedSinceMs < GIVE_UP_MS) return;
+    const calls = callsOf(current);
+    const { blockNumber, blockHash } = store.confirmed(chainID) ?? position;
+    await requireChain(calls, chainID, signal);
+    // A start that was not confirmed may be as wrong: the chain is begun anew.
+    const number = blockHash === undefined ? Math.max(0, (options.fromBlock ?? head ?? 0) - 1) : blockNumber;
+    const block = await calls.block(number, signal);
+    if (number >= position.blockNumber || block === undefined || block.hash !== (blockHash ?? block.hash)) return;
+    store.moveChain(chainID, checkpointOf(block));
+    strandedSinceMs = undefined;
+    verifiedMs = Number.NEGATIVE_INFINITY;
+    options.logger.warn(
+      { chainId: chainID, fromBlock: position.blockNumber, toBlock: number, reason: error.message },
+      'the feed goes back to the confirmed block, because its RPC does not have the later ones',
+    );
   }
 
   /** Returns the milliseconds until the next try. */
@@ -204,6 +228,10 @@ export function createChainReader(options: ChainReaderOptions) {
         return await step(idleMs, signal);
       } catch (error) {
         signal.throwIfAborted();
+        await giveUp(error, signal).catch((cause: unknown) => {
+          signal.throwIfAborted();
+          problem.note(String(cause), cause);
+        });
         return fail(await explained(error, signal));
       }
     },

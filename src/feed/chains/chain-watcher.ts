@@ -1,16 +1,18 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
-import { type Clock, type Random, sleep } from '../../lib/concurrency/clock.ts';
+import { type Clock, type Random, repeat, sleep } from '../../lib/concurrency/clock.ts';
 import { createWakeUp } from '../../lib/concurrency/wake-up.ts';
 import type { OpenWebSocket } from '../../lib/net/http-port.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { EvmChainID } from '../../pchain/rpc/evm-api.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
+import type { EmittedMessage } from '../feed-message.ts';
 import { isWanted, type MessageFilter } from '../message-filter.ts';
 import type { MessageStore } from '../message-store.ts';
 import type { BlockSource } from './block-source.ts';
 import { type ChainReader, createChainReader } from './chain-reader.ts';
 import { openHeadSocket } from './head-socket.ts';
+import { createSecondReading, type SecondReading } from './second-reading.ts';
 
 /** Settings of a watched chain. */
 export interface ChainSettings {
@@ -38,6 +40,8 @@ export interface WatcherOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly openSocket: OpenWebSocket;
+  /** Called with the number of messages that only a second reading has found. */
+  readonly onMissed: (chainID: BlockchainID, count: number) => void;
 }
 
 export interface ChainWatcher {
@@ -45,6 +49,7 @@ export interface ChainWatcher {
   /** Undefined until the chain is identified. */
   readonly chainID: BlockchainID | undefined;
   readonly reader: ChainReader | undefined;
+  readonly secondReading: SecondReading | undefined;
   /** Resolves when nothing more is written. */
   stop(): Promise<void>;
 }
@@ -63,6 +68,7 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
   const filter = filterOf(settings);
   let chainID: BlockchainID | undefined;
   let reader: ChainReader | undefined;
+  let secondReading: SecondReading | undefined;
   /** Whether the reader waits for the socket, which has reported nothing yet. */
   let isQuiet = false;
 
@@ -87,17 +93,31 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
 
   async function run(): Promise<void> {
     chainID = await identify();
-    const own = createChainReader({
-      ...settings,
+    const id = chainID;
+    const reading = {
       chainID,
       sources: options.openSources(settings.blockchainId, chainID),
       store,
       clock,
       logger,
       fromBlock: settings.fromBlock,
-      accepts: (message) => isWanted(filter, message),
-    });
+      accepts: (message: Pick<EmittedMessage, 'sender' | 'destinationChainID'>) => isWanted(filter, message),
+    };
+    const own = createChainReader(reading);
     reader = own;
+    const again = createSecondReading({ ...reading, onMissed: (count) => options.onMissed(id, count) });
+    secondReading = again;
+    const ending = new AbortController();
+    const confirming = repeat(clock, ending.signal, async () => {
+      // An abort ends the loop.
+      return await again.read(ending.signal).catch(() => 0);
+    });
+    await using _ = {
+      async [Symbol.asyncDispose]() {
+        ending.abort(new Error('the chain is no longer watched'));
+        await confirming;
+      },
+    };
     await using socket = openSocket();
     while (!signal.aborted) {
       const idleMs = socket?.isSubscribed === true ? SOCKET_POLL_MS : POLL_MS;
@@ -141,6 +161,9 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
     },
     get reader() {
       return reader;
+    },
+    get secondReading() {
+      return secondReading;
     },
     async stop() {
       stopping.abort(new Error('the chain is no longer watched'));

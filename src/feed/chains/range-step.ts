@@ -1,5 +1,3 @@
-/** Blocks of the first range. */
-const FIRST_SIZE = 64;
 /** Public APIs allow 2,048. */
 const MAX_SIZE = 1_024;
 /** A slower success does not double the size. */
@@ -17,8 +15,9 @@ export interface RangeStep {
   fail(): void;
 }
 
-export function createRangeStep(): RangeStep {
-  let size = FIRST_SIZE;
+/** @param firstSize blocks of the first range */
+export function createRangeStep(firstSize: number): RangeStep {
+  let size = firstSize;
   let successesLeft = 1;
   let successesNeeded = 1;
   /** Whether the present size is one that is tried for the first time after a smaller one. */
@@ -30,7 +29,7 @@ export function createRangeStep(): RangeStep {
     succeed(tookMs) {
       if (isTrial) successesNeeded = 1;
       isTrial = false;
-      if (tookMs > QUICK_MS || size === MAX_SIZE) return;
+      if (tookMs > QUICK_MS || 2 * size > MAX_SIZE) return;
       successesLeft -= 1;
       if (successesLeft > 0) return;
       size = Math.max(1, 2 * size);

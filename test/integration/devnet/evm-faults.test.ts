@@ -13,6 +13,7 @@ import {
   type EvmFaultName,
   FAULT_MS,
   FIRST_BLOCK,
+  SILENT_FAULTS,
   STATE_SYNCED,
 } from '../../devnet/evm-faults.ts';
 import { createEvmRpc } from '../../devnet/evm-rpc.ts';
@@ -21,6 +22,8 @@ import { createLogLines } from '../../support/log-lines.ts';
 import { CHAIN } from '../../unit/feed/emitted.ts';
 
 const BLOCKS = 2_000;
+/** Within which blocks are confirmed. */
+const CONFIRMED_MS = 300_000;
 const NEW_BLOCKS = 20;
 /** Within which all blocks are read. */
 const READ_MS = 60_000;
@@ -62,6 +65,7 @@ function watchDevnet(faults: readonly (EvmFault | undefined)[], blocks = BLOCKS)
       CHAIN,
     );
   });
+  let missed = 0;
   let watcher: ReturnType<typeof watchChain>;
   const start = (fromBlock?: number): void => {
     watcher = watchChain({
@@ -70,6 +74,9 @@ function watchDevnet(faults: readonly (EvmFault | undefined)[], blocks = BLOCKS)
       openSources: () => sources,
       openSocket() {
         throw new Error('there is no web socket');
+      },
+      onMissed: (_, count) => {
+        missed += count;
       },
       store,
       clock,
@@ -89,6 +96,7 @@ function watchDevnet(faults: readonly (EvmFault | undefined)[], blocks = BLOCKS)
     emit,
     start,
     stop: () => watcher.stop(),
+    missed: () => missed,
     status: () => watcher.reader?.status(),
     lines: () => log.records(),
     stored: () =>
@@ -158,6 +166,51 @@ describe('a node that was state-synced', () => {
     await watched.clock.advance(READ_MS);
     expect(watched.stored()).toEqual([...from(1, 100), ...from(FIRST_BLOCK + 1, BLOCKS)]);
     expect(watched.lines()).toContainEqual(expect.objectContaining({ fromBlock: 101, toBlock: FIRST_BLOCK }));
+  });
+});
+
+describe('a second reading', () => {
+  test.each(Object.entries(SILENT_FAULTS))('finds what the first one missed: %s', async (_, fault) => {
+    const watched = watchDevnet([fault], BLOCKS / 2);
+    watched.start(1);
+    await watched.clock.advance(10_000);
+    const missing = BLOCKS / 2 - watched.stored().length;
+    expect([watched.store.checkpoint(CHAIN)?.blockNumber, missing > 0]).toEqual([BLOCKS / 2, true]);
+    await watched.clock.advance(CONFIRMED_MS);
+    expect(watched.stored()).toEqual(from(1, BLOCKS / 2));
+    expect([watched.missed(), watched.store.confirmed(CHAIN)?.blockNumber]).toEqual([missing, BLOCKS / 2]);
+    expect(watched.lines()).toEqual([
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('missed') }),
+    ]);
+  });
+
+  test.each([
+    ['of the second endpoint', [undefined, undefined], 'eth_getLogs'],
+    ['by receipts where no logs are served', [EVM_FAULTS['silence for all ranges']], 'eth_getBlockReceipts'],
+  ])('confirms %s', async (_, faults, method) => {
+    const watched = watchDevnet(faults, 20);
+    watched.start(1);
+    await watched.clock.advance(10_000);
+    const { calls = new Map<string, number>() } = watched.rpcs.at(-1) ?? {};
+    const before = calls.get(method) ?? 0;
+    await watched.clock.advance(2 * CONFIRMED_MS);
+    expect(watched.store.confirmed(CHAIN)?.blockNumber).toBe(20);
+    expect(calls.get(method)).toBeGreaterThan(before);
+    expect(watched.lines()).toEqual([]);
+  });
+
+  test('costs few calls', async () => {
+    const watched = watchDevnet([undefined], 1);
+    watched.start(1);
+    for (let second = 0; second < 600; second += 2) {
+      watched.emit(1);
+      await watched.clock.advance(2_000);
+    }
+    const { calls = new Map<string, number>() } = watched.rpcs[0] ?? {};
+    const total = [...calls.values()].reduce((sum, count) => sum + count, 0);
+    // Only the second reading reads logs, each with a receipt and a block.
+    expect(3 * (calls.get('eth_getLogs') ?? 0)).toBeLessThan(0.05 * total);
+    expect(watched.store.confirmed(CHAIN)?.blockNumber).toBeGreaterThan(100);
   });
 });
 

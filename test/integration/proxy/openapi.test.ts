@@ -44,6 +44,7 @@ describe('/openapi.json', () => {
         'listMessages',
         'getMessage',
         'replayMessages',
+        'forgetChain',
         'goAggregateSignatures',
         'goAggregateSignaturesOfNetwork',
         'reindexNftToken',

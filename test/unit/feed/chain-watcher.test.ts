@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { OTHER_CHAIN } from './emitted.ts';
+import { CHAIN, emitted, OTHER_CHAIN } from './emitted.ts';
 import type { Fault } from './simulated-chain.ts';
 import { createWatchedChain } from './watched-chain.ts';
 
@@ -93,6 +93,102 @@ describe('with a web socket', () => {
     await watched.clock.advance(500);
     expect(watched.stored()).toEqual(['1.0']);
   });
+});
+
+describe('a position that no endpoint can continue', () => {
+  const FALSE_HASH = `0x${'f'.repeat(64)}`;
+
+  /** Blocks up to 5,000 of an RPC that has lied. */
+  function readFalseBlocks(): void {
+    const { chain, store, clock } = watched;
+    const checkpoint = { blockNumber: 5_000, blockHash: FALSE_HASH, blockTimeMs: clock.now() };
+    const [sent] = chain.messages;
+    const message = { ...emitted(3, 0), blockHash: FALSE_HASH };
+    if (sent === undefined) throw new Error('there is no message');
+    store.append(CHAIN, { firstBlock: (watched.watermark() ?? 0) + 1, checkpoint, messages: [message] });
+  }
+
+  test('is given up for the confirmed one after some minutes, and no message is missing', async () => {
+    await start();
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(300_000);
+    expect(watched.store.confirmed(CHAIN)?.blockNumber).toBe(1);
+    readFalseBlocks();
+    for (let block = 0; block < 4; block += 1) watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(200_000);
+    expect(watched.status()?.problem).toContain('4995 before the last one read');
+    await watched.clock.advance(200_000);
+    expect(watched.stored()).toEqual(watched.emitted());
+    expect(watched.storedHashes()).not.toContain(FALSE_HASH);
+    expect(watched.lines()).toContainEqual(expect.objectContaining({ msg: expect.stringContaining('goes back') }));
+  });
+
+  test('is given up for the first block if none was confirmed', async () => {
+    await start();
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(1_000);
+    readFalseBlocks();
+    await watched.clock.advance(400_000);
+    expect(watched.watermark()).toBe(1);
+    expect(watched.status()?.problem).toBeUndefined();
+  });
+
+  test('is kept while it is confirmed, and named with what to do', async () => {
+    await start();
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(300_000);
+    watched.chain.fault = 'contradicts';
+    await watched.clock.advance(600_000);
+    expect(watched.watermark()).toBe(1);
+    expect(watched.status()).toMatchObject({ isStopped: true, problem: expect.stringContaining('forget') });
+  });
+});
+
+test('the position is compared with the RPC at a restart', async () => {
+  await start();
+  watched.chain.accept(1);
+  watched.chain.execute();
+  await watched.clock.advance(1_000);
+  await watched.restart();
+  watched.chain.fault = 'contradicts';
+  await watched.clock.advance(1_000);
+  expect(watched.status()).toMatchObject({ isStopped: true });
+});
+
+test('a message of a recent block was executed when it was read, and that of an old one with its block', async () => {
+  watched = createWatchedChain();
+  watched.chain.accept(1);
+  watched.chain.execute();
+  const acceptedMs = watched.clock.now();
+  await watched.clock.advance(120_000);
+  watched.start(1);
+  await watched.clock.advance(100);
+  watched.chain.accept(1);
+  await watched.clock.advance(5_000);
+  watched.chain.execute();
+  await watched.clock.advance(1_000);
+  const [old, recent] = watched.messages();
+  expect(old?.executedMs).toBe(acceptedMs);
+  expect((recent?.executedMs ?? 0) - (recent?.blockTimeMs ?? 0)).toBeGreaterThanOrEqual(5_000);
+});
+
+test('after each block the next one is waited for in short pauses again', async () => {
+  await start();
+  for (let block = 0; block < 3; block += 1) {
+    watched.chain.accept(1);
+    await watched.clock.advance(5_000);
+    watched.chain.execute();
+    await watched.clock.advance(500);
+  }
+  watched.chain.accept(1);
+  await watched.clock.advance(560);
+  watched.chain.execute();
+  await watched.clock.advance(100);
+  expect(watched.watermark()).toBe(4);
 });
 
 describe('a chain', () => {

@@ -91,7 +91,7 @@ test('messages of watched chains are stored and signed', async () => {
   await emit(1, 0, 1);
   expect(stored()).toEqual(['1 signed', '3 signed']);
   expect(feed.chains()).toEqual([
-    { chainID: CHAIN, headBlock: 3, distanceBlocks: 0, distanceSeconds: 0, problem: undefined },
+    { chainID: CHAIN, headBlock: 3, distanceBlocks: 0, distanceSeconds: 0, unconfirmedSeconds: 0, problem: undefined },
   ]);
   const metrics = await registry.metrics();
   expect(metrics).toContain(`feed_messages_total{source_chain="${CHAIN}",outcome="signed"} 2`);
@@ -155,8 +155,26 @@ test('messages are removed when their retention ends', async () => {
   start(ON);
   await emit(1);
   await clock.advance(3_600_000 + 120_000);
+  // The clock may be wrong: the newest block is not old yet.
+  expect(stored()).toEqual(['1 signed']);
+  await emit(0);
+  await clock.advance(120_000);
   expect(stored()).toEqual([]);
   expect(feed.messages?.progress()[0]?.storedAfter).toEqual({ blockNumber: 1, logIndex: 0 });
+});
+
+test('a chain that is forgotten while the service runs is read anew', async () => {
+  start(ON);
+  await emit(1, 1);
+  chain.fault = 'contradicts';
+  await clock.advance(90_000);
+  expect(feed.chains()).toMatchObject([{ problem: expect.stringContaining('forget') }]);
+  chain.fault = 'none';
+  const forgotten = feed.forget(CHAIN);
+  await clock.advance(10_000);
+  expect(await forgotten).toEqual({ removed: 2 });
+  expect(stored()).toEqual(['1 signed', '2 signed']);
+  await expect(feed.forget(OTHER_CHAIN)).rejects.toMatchObject({ code: 'unknown_blockchain' });
 });
 
 describe('a replay', () => {

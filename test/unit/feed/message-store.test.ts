@@ -81,8 +81,8 @@ describe('blocks', () => {
       storedAfter: endOfBlock(9),
       watermark: checkpoint(10),
       signedThrough: 10,
-      confirmed: 10,
-      settled: endOfBlock(10),
+      confirmed: 9,
+      settled: endOfBlock(9),
       removedChange: 0,
     });
   });
@@ -298,6 +298,8 @@ describe('changes', () => {
       store.append(CHAIN, { ...batch, firstBlock, checkpoint: { ...checkpoint(13), blockTimeMs: 11_000 + 3_600_000 } });
       block = 13;
     }
+    expect(progress()?.settled).toEqual(endOfBlock(9));
+    store.confirm(CHAIN, blocks(10, progress()?.watermark.blockNumber ?? 0));
     expect(progress()?.settled).toEqual(endOfBlock(block));
   });
 
@@ -329,7 +331,7 @@ function toFormat2(path: string): void {
   database.exec(`
     DROP INDEX messages_by_change; DROP TABLE openings;
     ALTER TABLE messages DROP COLUMN change;
-    ALTER TABLE chains DROP COLUMN confirmed_block; ALTER TABLE chains DROP COLUMN removed_change;
+    ALTER TABLE chains DROP COLUMN confirmed_block; ALTER TABLE chains DROP COLUMN confirmed_hash; ALTER TABLE chains DROP COLUMN removed_change;
     PRAGMA user_version = 2`);
   database.close();
 }
@@ -409,8 +411,74 @@ describe('a file', () => {
   });
 });
 
+describe('a second reading', () => {
+  beforeEach(() => store.append(CHAIN, blocks(10, 14, [emitted(12, 0)])));
+
+  test('adds what was missed to the changes that readers get, and moves the confirmed position', () => {
+    const before = store.lastChange();
+    expect(store.confirm(CHAIN, blocks(10, 12, [emitted(11, 0), emitted(12, 0)]))).toBe(1);
+    expect(store.confirmed(CHAIN)).toEqual({ blockNumber: 12, blockHash: checkpoint(12).blockHash });
+    expect(store.changes({ after: before, through: store.lastChange(), limit: 10 }).map(nameOf)).toEqual(['11.0']);
+  });
+
+  test.each([
+    ['leaves out blocks', 11, 12],
+    ['begins again', 9, 12],
+    ['is ahead of the first', 10, 15],
+  ])('that %s is refused', (_, first, last) => {
+    expect(() => store.confirm(CHAIN, blocks(first, last))).toThrow('are not the next to be confirmed');
+  });
+
+  test('replaces a message of a block that is no longer on the chain', () => {
+    const replaced = emitted(11, 0, { blockHash: `0x${'f'.repeat(64)}` });
+    store.insert(CHAIN, 11, 11, [replaced]);
+    store.setSigned(replaced, SIGNATURE);
+    expect(store.confirm(CHAIN, blocks(10, 12, [emitted(11, 0)]))).toBe(1);
+    expect(store.at([replaced])).toMatchObject([
+      { blockHash: emitted(11, 0).blockHash, outcome: { status: 'pending' } },
+    ]);
+    const { messages, bytes } = store.counts();
+    store[Symbol.dispose]();
+    store = open();
+    expect(store.counts()).toMatchObject({ messages, bytes });
+  });
+});
+
+describe('a position that moves', () => {
+  beforeEach(() => {
+    store.append(CHAIN, blocks(10, 14, [emitted(12, 0)]));
+    store.confirm(CHAIN, blocks(10, 12));
+  });
+
+  test('forward leaves out blocks, of which older cursors are expired', () => {
+    store.moveChain(CHAIN, checkpoint(20));
+    expect(progress()).toMatchObject({ watermark: checkpoint(20), confirmed: 20, storedAfter: endOfBlock(20) });
+    expect(store.confirmed(CHAIN)).toEqual({ blockNumber: 20, blockHash: undefined });
+  });
+
+  test('back to the confirmed block keeps messages and cursors', () => {
+    store.moveChain(CHAIN, checkpoint(12));
+    expect(progress()).toMatchObject({ watermark: checkpoint(12), confirmed: 12, storedAfter: endOfBlock(9) });
+    expect(page()).toEqual(['12.0']);
+  });
+
+  test('back before all that was read begins anew', () => {
+    store.moveChain(CHAIN, checkpoint(3));
+    expect(progress()).toMatchObject({ watermark: checkpoint(3), confirmed: 3, storedAfter: endOfBlock(3) });
+  });
+});
+
 describe('retention', () => {
   const keepAll = { beforeMs: 0, maxMessages: 1e6, maxBytes: 1e9 };
+
+  test('counts the bytes of signed messages', () => {
+    const [first, second] = [emitted(10, 0), emitted(11, 0)];
+    store.append(CHAIN, blocks(10, 11, [first, second]));
+    store.setSigned(second, { ...SIGNATURE, signedMessage: new Uint8Array(500) });
+    const bytes = first.message.bytes.length + second.message.bytes.length + 500;
+    expect(store.counts()).toMatchObject({ messages: 2, bytes });
+    expect([bytes, bytes - 1].map((maxBytes) => store.prune({ ...keepAll, maxBytes }))).toEqual([0, 1]);
+  });
 
   test.each([
     ['age', { beforeMs: 12_000 }],

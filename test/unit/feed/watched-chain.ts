@@ -14,6 +14,7 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
   const store = openMessageStore({ directory: undefined, networkID: 1 });
   const log = createLogLines();
   const sockets: SimulatedSocket[] = [];
+  let missed = 0;
   let failuresLeft = identifyFailures;
   let watcher: ReturnType<typeof watchChain> | undefined;
 
@@ -26,6 +27,9 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
         return CHAIN;
       },
       openSources: () => [chain.node()],
+      onMissed: (_, count) => {
+        missed += count;
+      },
       store,
       clock,
       random: () => 0.5,
@@ -45,7 +49,12 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
     sockets,
     start,
     lines: () => log.records(),
+    missed: () => missed,
     status: () => watcher?.reader?.status(),
+    async restart(): Promise<void> {
+      await watcher?.stop();
+      start(1);
+    },
     async stop(): Promise<void> {
       await watcher?.stop();
       store[Symbol.dispose]();
@@ -60,6 +69,9 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
       store
         .page({ after: new Map([[CHAIN, endOfBlock(0)]]), limit: 100_000 })
         .map(({ blockNumber, logIndex }) => `${blockNumber}.${logIndex}`),
+    messages: () => store.page({ after: new Map([[CHAIN, endOfBlock(0)]]), limit: 100_000 }),
+    storedHashes: () =>
+      store.page({ after: new Map([[CHAIN, endOfBlock(0)]]), limit: 100_000 }).map(({ blockHash }) => blockHash),
     /** Emitted messages in the same form. */
     emitted: () => chain.messages.map(({ blockNumber, logIndex }) => `${blockNumber}.${logIndex}`),
   };

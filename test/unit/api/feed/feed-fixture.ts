@@ -38,12 +38,19 @@ export function fail(store: MessageStore, ...positions: readonly MessagePosition
 interface FeedServerOptions extends TestServerOptions {
   readonly network?: Partial<Network>;
   readonly replay?: Feed['replay'];
+  readonly forget?: Feed['forget'];
   readonly isStarting?: boolean;
 }
 
 /** A server whose network has the feed with the store that `current` returns. */
 export function createFeedServer(current: () => MessageStore | undefined, options: FeedServerOptions = {}) {
-  const { network, replay = () => Promise.reject(new Error('no replay')), isStarting = false, ...rest } = options;
+  const {
+    network,
+    replay = () => Promise.reject(new Error('no replay')),
+    forget = () => Promise.reject(new Error('not forgotten')),
+    isStarting = false,
+    ...rest
+  } = options;
   const feed: Feed = {
     get messages() {
       return current();
@@ -51,6 +58,7 @@ export function createFeedServer(current: () => MessageStore | undefined, option
     chains: () => [],
     findCChain: async () => OTHER_CHAIN,
     replay,
+    forget,
     isStarting,
   };
   return createTestServer({ networks: [scriptedNetwork({ feed, ...network })], ...rest });

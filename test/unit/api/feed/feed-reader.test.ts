@@ -143,7 +143,10 @@ describe('a reader', () => {
   test('of a cursor of another store reads on after what was settled there', () => {
     const [store, other] = [createStore(), otherStore()];
     const messages = [10, 11, 12].map((block) => emitted(block, 0));
-    for (const each of [store, other]) each.append(CHAIN, blocks(10, 12, messages));
+    for (const each of [store, other]) {
+      each.append(CHAIN, blocks(10, 12, messages));
+      each.confirm(CHAIN, blocks(10, 12, messages));
+    }
     sign(store, emitted(10, 0), emitted(12, 0));
     sign(other, ...messages);
     const reader = started(store);
@@ -158,6 +161,7 @@ describe('a reader', () => {
     const messages = Array.from({ length: 40 }, (_, index) => emitted(10 + index, 0));
     for (const each of stores) {
       each.append(CHAIN, blocks(10, 49, messages));
+      each.confirm(CHAIN, blocks(10, 49, messages));
       sign(each, ...messages);
     }
     let cursor = START;

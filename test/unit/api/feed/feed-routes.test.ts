@@ -27,6 +27,7 @@ const server = await createFeedServer(() => store, {
     ranges.push([chainID, from, to]);
     return { found: 2, added: 1 };
   },
+  forget: async () => ({ removed: 3 }),
 });
 
 beforeEach(() => {
@@ -89,6 +90,7 @@ describe('GET messages', () => {
       blockchainId: CHAIN,
       watermark: { blockNumber: 12, blockHash, blockTime },
       signedThrough: 12,
+      confirmed: 9,
     });
     expect(hasMore).toBe(false);
   });
@@ -315,6 +317,13 @@ describe('GET messages/{messageId}', () => {
     expect(await answers()).toEqual(['ab01ff', 2, 979]);
     expect(verified).toHaveLength(2);
   });
+});
+
+test('POST messages/{blockchainId}/forget takes an operator', async () => {
+  const url = `${MESSAGES_PATH}/${CHAIN}/forget`;
+  const here = { method: 'POST', url, headers: { host: 'localhost' } } as const;
+  expect((await server.inject(here)).json()).toEqual({ removed: 3 });
+  expectError(await (await serverWith({})).inject(here), 403, /^a chain is forgotten for API keys only/, 'forbidden');
 });
 
 describe('POST messages/{blockchainId}/replay', () => {

@@ -203,6 +203,7 @@ describe('a stream of messages', () => {
     const { until } = await open();
     const [first] = await until(isWatermark);
     store.append(CHAIN, blocks(10, 12));
+    store.confirm(CHAIN, blocks(10, 12));
     await clock.advance(WATERMARK_MS);
     const [second] = await until(isWatermark);
     expect(second?.data.chains[0]).toMatchObject({ watermark: { blockNumber: 12 }, signedThrough: 12 });
