@@ -963,10 +963,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/feed/chains/head-socket.ts', FEED, {
-    'pauses between web sockets grow although each has worked': [
-      'isSubscribed = true;\n      failures = 0;',
-      'isSubscribed = true;',
-    ],
+    'pauses between web sockets grow although each has worked': ['failures = 0;\n    } else current', '} else current'],
+    'a web socket that was cut is trusted as the one before': ['isTrusted = false;\n        socket', 'socket'],
   }),
   ...bugsOf('src/feed/message-signer.ts', FEED, {
     'the time until a message is signed is in milliseconds': [

@@ -55,7 +55,7 @@ export interface ChainWatcher {
 }
 
 const POLL_MS = 500;
-/** With a web socket, in case it stays silent. */
+/** With a web socket that reports heads, in case it falls silent. */
 const SOCKET_POLL_MS = 5_000;
 const IDENTIFY_PAUSES = { baseMs: 1_000, maxMs: 30_000 };
 
@@ -120,12 +120,12 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
     };
     await using socket = openSocket();
     while (!signal.aborted) {
-      const idleMs = socket?.isSubscribed === true ? SOCKET_POLL_MS : POLL_MS;
+      const idleMs = socket?.isTrusted === true ? SOCKET_POLL_MS : POLL_MS;
       const before = own.status().headBlock;
       const pauseMs = await own.read(idleMs, signal);
       // Found by polling alone: the socket has reported nothing since the last reading.
       if (isQuiet && before !== undefined && own.status().headBlock !== before) socket?.restart();
-      isQuiet = socket?.isSubscribed === true && pauseMs === idleMs;
+      isQuiet = socket?.isTrusted === true && pauseMs === idleMs;
       if (pauseMs > 0) await wakeUp.next(clock.monotonicMs() + pauseMs);
     }
   }

@@ -19,11 +19,15 @@ export interface HeadSocketOptions {
 export interface HeadSocket extends AsyncDisposable {
   /** Whether the node has confirmed the subscription of the present connection. */
   readonly isSubscribed: boolean;
+  /** Whether the present connection has reported a head: nodes and proxies confirm subscriptions of which nothing comes. */
+  readonly isTrusted: boolean;
   /** Opens a new connection, because heads were not reported on this one. */
   restart(): void;
 }
 
 const RECONNECT_PAUSES = { baseMs: 500, maxMs: 30_000 };
+/** Time without a subscription after the first failure. */
+const WARN_AFTER_MS = 60_000;
 const SUBSCRIBE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] });
 
 /** Subscribes to the new heads of a chain, and connects again whenever that ends. Nothing that it reports is stored. */
@@ -31,6 +35,9 @@ export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
   const { url, openSocket, clock, random, logger, onHead } = options;
   const stopping = new AbortController();
   let isSubscribed = false;
+  let isTrusted = false;
+  let failingSinceMs: number | undefined;
+  let isWarned = false;
   let failures = 0;
   let current: WebSocketConnection | undefined;
 
@@ -38,10 +45,24 @@ export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
     const message = typeof data === 'string' ? parseMessage(data) : undefined;
     if (message === 'confirmed') {
       isSubscribed = true;
+      failingSinceMs = undefined;
+      isWarned = false;
+    } else if (message === 'head') {
+      isTrusted = isSubscribed;
       failures = 0;
-    } else if (message === undefined) current?.close();
+    } else current?.close();
     // Also after the confirmation: heads before it were not reported.
     onHead();
+  }
+
+  /** A proxy may cut connections that are quiet: that is no problem. */
+  function warnOfFailures(): void {
+    const nowMs = clock.monotonicMs();
+    failingSinceMs ??= nowMs;
+    if (isWarned || stopping.signal.aborted || nowMs - failingSinceMs < WARN_AFTER_MS) return;
+    isWarned = true;
+    // The URL may hold a key.
+    logger.warn('there has been no web socket for new heads for a minute; the RPC is polled');
   }
 
   /** Resolves when the connection has ended. */
@@ -52,6 +73,7 @@ export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
       const end = (): void => {
         stopping.signal.removeEventListener('abort', end);
         isSubscribed = false;
+        isTrusted = false;
         socket.close();
         onHead();
         resolve();
@@ -67,15 +89,16 @@ export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
   const working = repeat(clock, stopping.signal, async () => {
     await connect();
     failures += 1;
-    // The URL may hold a key.
-    if (failures === 1 && !stopping.signal.aborted)
-      logger.warn('the web socket for new heads ended; polling meanwhile');
+    warnOfFailures();
     return backoffMs(failures, RECONNECT_PAUSES, random);
   });
 
   return {
     get isSubscribed() {
       return isSubscribed;
+    },
+    get isTrusted() {
+      return isTrusted;
     },
     restart: () => current?.close(),
     async [Symbol.asyncDispose]() {

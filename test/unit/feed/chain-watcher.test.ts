@@ -67,6 +67,7 @@ describe('with a web socket', () => {
 
   test('opens a new one if the old one reports nothing', async () => {
     await start({ hasSocket: true });
+    watched.reportHead();
     await watched.clock.advance(6_000);
     expect(watched.sockets).toHaveLength(1);
     watched.chain.accept(1);
@@ -76,9 +77,49 @@ describe('with a web socket', () => {
     expect(watched.sockets).toHaveLength(2);
   });
 
+  test('is no later than without one if it confirms and stays silent, time after time', async () => {
+    await start({ hasSocket: true });
+    for (let block = 1; block <= 10; block += 1) {
+      watched.chain.accept(1);
+      watched.chain.execute();
+      await watched.clock.advance(600);
+      expect(watched.watermark()).toBe(block);
+    }
+  });
+
+  test('polls less when it has reported heads, and as before when it has missed one', async () => {
+    await start({ hasSocket: true });
+    watched.reportHead();
+    await watched.clock.advance(4_000);
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(600);
+    expect(watched.watermark()).toBe(0);
+    await watched.clock.advance(5_000);
+    expect(watched.watermark()).toBe(1);
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(600);
+    expect(watched.watermark()).toBe(2);
+  });
+
+  test('is cut each minute without a warning, and warns once when there is none for a minute', async () => {
+    await start({ hasSocket: true });
+    for (let minute = 0; minute < 10; minute += 1) {
+      watched.sockets.at(-1)?.close();
+      await watched.clock.advance(60_000);
+    }
+    expect(watched.lines().filter(({ level }) => level === 'warn')).toEqual([]);
+    watched.refuseSockets();
+    watched.sockets.at(-1)?.close();
+    await watched.clock.advance(300_000);
+    expect(watched.lines().filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
   test('opens a new one soon after each that has worked, however many there were', async () => {
     await start({ hasSocket: true });
     for (let count = 2; count < 10; count += 1) {
+      watched.reportHead();
       watched.sockets.at(-1)?.close();
       await watched.clock.advance(1_000);
       expect(watched.sockets).toHaveLength(count);

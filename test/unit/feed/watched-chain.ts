@@ -15,6 +15,7 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
   const log = createLogLines();
   const sockets: SimulatedSocket[] = [];
   let missed = 0;
+  let refusesSockets = false;
   let failuresLeft = identifyFailures;
   let watcher: ReturnType<typeof watchChain> | undefined;
 
@@ -37,6 +38,7 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
       openSocket() {
         const socket = new SimulatedSocket(clock);
         sockets.push(socket);
+        if (refusesSockets) clock.after(1, () => socket.close());
         return socket;
       },
     });
@@ -58,6 +60,10 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
     async stop(): Promise<void> {
       await watcher?.stop();
       store[Symbol.dispose]();
+    },
+    /** Ends web sockets before they open, from now on. */
+    refuseSockets: () => {
+      refusesSockets = true;
     },
     /** Reports a head on all connections. */
     reportHead(): void {
