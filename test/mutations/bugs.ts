@@ -578,7 +578,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/unit/http/server'], {
     'an answer to a request that arrives while the service stops does not close its connection': [
-      'if (this.#isClosing) announceClose(response);',
+      'if (this.#isClosing || options.isStopping?.() === true) announceClose(response);',
       '',
     ],
   }),
