@@ -56,7 +56,7 @@ describe('the access line', () => {
     const { logger, records } = createLogLines('info');
     const server = await createTestServer({ logger, access });
     const headers = { 'x-service-api-key': 'a secret key', 'x-request-id': 'mine' };
-    await server.inject({ method: 'POST', url: `${PATH}?secret=1`, headers, payload: PAYLOAD });
+    await server.inject({ method: 'POST', url: `${PATH}?include=accessList`, headers, payload: PAYLOAD });
     const [line, ...others] = records();
     expect(others).toEqual([]);
     expect(line).toEqual({
