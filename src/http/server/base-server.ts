@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { findExcess } from '../../lib/encoding/json-source.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -156,6 +157,12 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
     begin(request, reply);
     // Injected requests come from no listener.
     bodies.receive(request.raw, reply.raw, () => request.raw.destroy());
+    done();
+  });
+  server.addHook('preValidation', (request, _reply, done) => {
+    // Null counts as left out, as on the Go aggregator's route.
+    const { body } = request;
+    if (isObject(body)) request.body = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
     done();
   });
   server.addHook('onSend', (_request, reply, _payload, done) => {

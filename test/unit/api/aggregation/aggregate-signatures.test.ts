@@ -56,6 +56,19 @@ describe('a good request', () => {
     expect(subject).toMatchObject({ justification: new Uint8Array() });
   });
 
+  test('may have null in place of any field that it leaves out', async () => {
+    const nothing = {
+      justification: null,
+      signingSubnetId: null,
+      quorumPercentage: null,
+      quorumPercentageBuffer: null,
+      pChainHeight: null,
+      pchainHeight: null,
+      destinationBlockchainId: null,
+    };
+    expect(await requestOf({ message, ...nothing })).toEqual(await requestOf({ message }));
+  });
+
   test('has the access list of its delivery if it asks for it, by message and by transaction', async () => {
     const storageKeys = [`0xab01ffff${'00'.repeat(28)}`];
     const accessList = [{ address: '0x0200000000000000000000000000000000000005', storageKeys }];
@@ -209,7 +222,7 @@ describe('400 for what the client can correct, by the name of the field', () => 
     ['no digits', { message: '0x' }, /^message is not a Warp message/],
     ['trailing bytes', { message: `${message}00` }, /^message is not a Warp message: .*trailing/],
     ['a signed message', { message: signedMessage }, /^message is signed already: .*first 90 bytes$/],
-    ['null as the message', { message: null }, /^message must be a string$/],
+    ['null as the message', { message: null }, /^message is missing: /],
     ['heights that differ', { pChainHeight: 5, pchainHeight: 6 }, /^pChainHeight and pchainHeight .* differ$/],
     ['the other spelling, in quotes', { pchainHeight: '5' }, /^pchainHeight must be an integer from 0 to /],
     ['a justification that is no hex', { justification: '0xzz' }, /^justification must be hex digits/],
