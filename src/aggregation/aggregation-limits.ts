@@ -1,6 +1,6 @@
 /** Limits of the aggregations of one network: the settings, what follows from them, and those that no operator has to choose. */
 export interface AggregationLimits {
-  /** Longest time for collecting the signatures of one message, after its validators are known. */
+  /** Longest time of a request in the queue, and then for collecting the signatures. */
   readonly requestTimeoutMs: number;
   /** Timeout of one attempt at one node. */
   readonly peerTimeoutMs: number;
@@ -20,7 +20,7 @@ export interface AggregationLimits {
   readonly maxConcurrentQueries: number;
   /** Requests to validators at a time, of all aggregations. */
   readonly maxQueriesInFlight: number;
-  /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
+  /** Different aggregations and lookups at a time. Equal requests count once; other aggregations wait in a queue. */
   readonly maxAggregationsInFlight: number;
   /** Signatures of validators in memory. */
   readonly signatureCacheSize: number;

@@ -23,7 +23,7 @@ export interface AdmissionRequest {
   readonly subnetID: SubnetID | undefined;
 }
 
-/** A caller's place in the queue, and the permits that it gets there. Disposing of it leaves the queue or releases them. */
+/** A caller's place in the queue, and the permits that it gets there. Disposing of it releases them; it can acquire others afterwards. */
 export interface Place extends Disposable {
   /**
    * Waits, fairly over clients and subnets, for the permits of a job. No effect while it has them.

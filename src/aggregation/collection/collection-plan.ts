@@ -102,7 +102,7 @@ interface Seen {
   wakeAtMs: number;
 }
 
-/** Weight that may still sign, and the parts of it that have refused, timed out, are avoided, and have not refused. */
+/** Weight that may still sign, and parts of it: that waits after a refusal, after a timeout, that is avoided, and that is asked or may be at once. */
 const POSSIBLE = 0;
 const REPEATABLE = 1;
 const LAST_RESORT = 2;

@@ -31,6 +31,7 @@ class MessageCollection implements Collection {
   #finishing: ((outcome: Insufficient) => void)[] = [];
   #awaiting: ((outcome: Insufficient) => void)[] = [];
   #isAwaitingExecution = false;
+  /** Whether too many jobs wait: then the message costs its client no points. */
   #isShed = false;
   #probes = 0;
 

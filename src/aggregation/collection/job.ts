@@ -30,7 +30,10 @@ export interface Collection extends Disposable {
    * @throws {AggregatorError} if too many jobs wait; or the signal's reason
    */
   awaitExecution(permit: JobPermit): Promise<void>;
-  /** Ends the collection if the quorum is there; otherwise resolves with the tally, now or when the signatures proved invalid. */
+  /**
+   * Ends the collection if the quorum is there: then the promise never resolves. Otherwise it resolves with the tally, now or when the
+   * signatures proved invalid.
+   */
   finish(): Promise<Insufficient>;
   /** Resolves with the tally as soon as only refusals that may pass could bring the quorum. */
   notYet(): Promise<Insufficient>;

@@ -132,7 +132,7 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     const lateAtMs = sentAtMs + (forecast?.hedgeAfterMs ?? limits.hedgeAfterMs);
     apply(index, { kind: 'asked', lateAtMs });
     metrics.signatureRequests.inc();
-    // What is asked while a client waits costs it no points.
+    // What is asked again while a client waits costs it no points.
     if (attempts === 1 || !times.isWaiting()) asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
   }

@@ -57,7 +57,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   metrics.showQueries(parts.queries);
   const job = stages<Job, JobEnd>(
     replicate(parts), // one replica signs for all: the lease is held over all of what follows
-    awaitExecution(), // while it is not yet signed and may be: asks two, holds nothing, then collects once more
+    awaitExecution(), // while validators that refuse may still sign: asks some again without permits, then collects again
     collect(), // asks, adds up, verifies
   );
   const planned = stages<PlannedCall, AggregationResult>(

@@ -2,8 +2,9 @@ import type { Stage } from '../../lib/concurrency/stages.ts';
 import type { Job, JobEnd } from '../collection/job.ts';
 
 /**
- * Waits while a message is not yet signed and may be, because validators have accepted its block and not executed it. The job holds no
- * permit then, and two validators at a time are asked. After one has signed, all that is known goes into one more collection.
+ * Waits while only validators that refuse could bring the quorum, because they have accepted the message's block and not executed it. The
+ * job holds no permit for CPU or to be in flight then, and some of them are asked again (`planProbes`). After one has signed, all that is
+ * known goes into another collection.
  */
 export function awaitExecution(): Stage<Job, JobEnd> {
   return (next) => async (job) => {

@@ -17,7 +17,7 @@ export function queue({ jobs, penalties }: QueueOptions): Stage<PlannedCall, Agg
   return (next) => async (call) => {
     const { plan, caller } = call;
     using place = call.place;
-    // A job may end as soon as it has begun.
+    // Again where the equal job that ended the wait is over by now.
     for (let hasPermits = false; !hasPermits && !jobs.has(plan.key); ) {
       const joining = new AbortController();
       using _ = jobs.onStart(plan.key, () => joining.abort(JOINED));

@@ -55,7 +55,7 @@ export function remembered(options: RememberedOptions): Stage<PlannedCall, Aggre
   };
 }
 
-/** Whether a later block may change the failure. */
+/** Whether time may change the failure: a later block, or another connection. */
 function isPassing({ code }: AggregatorError): boolean {
   return code === 'insufficient_weight' || code === 'not_connected';
 }

@@ -36,7 +36,7 @@ export function resolve(
     if (subnetID !== undefined) subnets.requireAllowed(subnetID);
     const find = (until: AbortSignal): Promise<SigningPlan> =>
       resolver.resolve(question, until, (signingSubnetID) => subnets.requireAllowed(signingSubnetID));
-    // Concurrent requests share the reading of the proposed height and of its validators.
+    // Without a permit: concurrent requests share the reading of the proposed height and of its validators.
     if (subnetID !== undefined && question.pChainHeight === 0n && destination === undefined) return await find(signal);
     const lookup = {
       client,

@@ -16,8 +16,6 @@ export interface Claim {
   readonly groups?: readonly Group[];
   /** Waiting claims are served round robin over these first, then over keys. */
   readonly queueGroup?: string | undefined;
-  /** Waits even if the queue is full: for work that has begun. */
-  readonly hasBegun?: boolean;
 }
 
 /** Disposing of it again has no effect. */
@@ -191,9 +189,8 @@ export class FairSemaphore {
     return weight === 1 ? 1 : Math.min(weight, this.limit);
   }
 
-  #mayQueue({ key, groups = NO_GROUPS, hasBegun = false }: Claim): boolean {
+  #mayQueue({ key, groups = NO_GROUPS }: Claim): boolean {
     const { maxQueued = 0, maxQueuedPerKey } = this.#options;
-    if (hasBegun) return true;
     if (this.#queue.size >= maxQueued) return false;
     const maxPerKey = maxQueuedPerKey?.() ?? maxQueued;
     return (
