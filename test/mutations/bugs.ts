@@ -287,8 +287,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/aggregation/signers/signing-question.ts', ['test/unit/aggregation/request'], {
     'requests for different destinations share a lookup': [
-      'pChainHeight, chainID, isRequired]',
-      'pChainHeight, isRequired]',
+      'const ofDestination = [chainID, isRequired',
+      'const ofDestination = [isRequired',
     ],
   }),
   ...bugsOf('src/aggregation/collection/validator-queries.ts', COLLECTION, {
@@ -628,7 +628,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'the Go API has the highest height for the proposed one': ['=== 0n || body.height === PROPOSED_HEIGHT', '=== 0n'],
   }),
   ...bugsOf('src/api/go-aggregator/go-error-form.ts', GO_API, {
-    'failures of the Go API have no prefix': ['(isOfAggregation(code) ? GO_FAILURE : undefined)', 'undefined'],
+    'failures of the Go API have no prefix': ['(isOfAggregation(code) ? sentenceOf(code) : undefined)', 'undefined'],
   }),
   ...bugsOf('src/api/aggregation/parse-aggregation-request.ts', ['test/unit/api/aggregation'], {
     'an empty subnet ID of the Go SDK is an error': ['signingSubnetId || undefined', 'signingSubnetId'],

@@ -153,12 +153,12 @@ export function findUnusedLimits(given: unknown, settings: unknown): string[] {
   });
 }
 
-/** Returns a line if a restart loses messages of watched chains. @param settings with defaults */
+/** Returns a line if a restart loses messages of watched chains. A devnet begins anew anyway. @param settings with defaults */
 export function findUnkeptFeeds(settings: unknown): string[] {
   if (partAt(settings, ['store', 'path']) !== undefined) return [];
   const watching = Object.entries(networksOf(settings)).filter(([, network]) => {
     const chains = partAt(network, ['feed', 'chains']);
-    return Array.isArray(chains) && chains.length > 0;
+    return Array.isArray(chains) && chains.length > 0 && partAt(network, ['embedded']) === undefined;
   });
   if (watching.length === 0) return [];
   const names = watching.map(([name]) => name).join(' and ');

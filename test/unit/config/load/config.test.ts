@@ -360,6 +360,8 @@ describe('problems', () => {
     ]);
     expect(warningsOf({ store: { path: '/var/lib/aggregator' } })).toEqual([]);
     expect(parseConfig({ networks: { fuji: FUJI } }, {}, {}).warnings).toEqual([]);
+    const devnet = { embedded: { validators: 5 }, feed: { chains: [{ blockchainId: 'C' }] } };
+    expect(parseConfig({ networks: { local: devnet } }, {}, {}).warnings).toEqual([]);
   });
 
   test('a proxy that is every address is a warning', () => {
