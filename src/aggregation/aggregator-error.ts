@@ -104,6 +104,17 @@ export class AggregatorError extends CodedError<AggregatorErrorCode> {
   }
 }
 
+/** Makes an error that has no stack: a stack takes time, and keeps the objects of its functions in memory. */
+export function withoutStack<T extends Error>(make: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 /** Errors of `work` about one field name another one, which the client gave. */
 export async function renameField<T>(work: Promise<T>, from: RequestField, to: RequestField): Promise<T> {
   try {

@@ -1,6 +1,6 @@
 import { JobsOverloaded } from '../../bls/service/job-queue.ts';
 import type { Counter } from '../../telemetry/metrics.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { AggregatorError, withoutStack } from '../aggregator-error.ts';
 
 export type OverloadReason =
   | 'full'
@@ -18,13 +18,7 @@ export type OverloadReason =
 export function overloaded(refusals: Counter<'reason'>, reason: OverloadReason, message: string): AggregatorError {
   refusals.inc({ reason });
   // Capturing a stack would take most of the time of refusing a flood.
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return new AggregatorError('overloaded', message);
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
+  return withoutStack(() => new AggregatorError('overloaded', message));
 }
 
 /** A full queue of the BLS threads refuses the request. */

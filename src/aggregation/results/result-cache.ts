@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
 import type { AggregationLimits } from '../aggregation-limits.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { AggregatorError, withoutStack } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
 import type { Insufficient, SignedEnd } from '../collection/job.ts';
@@ -87,9 +87,9 @@ export function toError(
   const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
   const failure = describeFailure({ summary, quorumNum, isOfL1, refusedForGood });
   const { id: messageID, sourceChainID } = message;
-  return new AggregatorError(failure.code, failure.message, {
-    report: { messageID, sourceChainID, signingSubnetID, pChainHeight, tally: summary },
-  });
+  const report = { messageID, sourceChainID, signingSubnetID, pChainHeight, tally: summary };
+  // Kept for minutes: a stack would keep all of the job.
+  return withoutStack(() => new AggregatorError(failure.code, failure.message, { report }));
 }
 
 /** The message as bytes and as hex in the encoded answer; NodeIDs belong to the set, and are written once more in the answer. */

@@ -104,7 +104,7 @@ class LeasedSingleFlight implements DistributedSingleFlight {
       switch (found.kind) {
         case 'ours':
           this.#runs.inc({ outcome: seen === undefined ? 'ours' : 'taken_over' });
-          return this.#workUnderLease(key, found.lease, task);
+          return this.#workUnderLease(key, found.lease, task, signal);
         case 'outcome': {
           const outcome = await task.accept(found.bytes);
           if (outcome !== undefined) {
@@ -159,14 +159,27 @@ class LeasedSingleFlight implements DistributedSingleFlight {
     }
   }
 
-  async #workUnderLease<Outcome>(key: string, lease: Uint8Array, task: SingleFlightTask<Outcome>): Promise<Outcome> {
+  async #workUnderLease<Outcome>(
+    key: string,
+    lease: Uint8Array,
+    task: SingleFlightTask<Outcome>,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
     let shared: SharedOutcome | undefined;
+    using renewing = this.#keepLease(key, lease);
+    // At once: when the last caller has left, this process may end before the work does.
+    const onAbort = (): void => {
+      renewing[Symbol.dispose]();
+      this.#release(key, lease);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
     try {
-      using _renewing = this.#keepLease(key, lease);
       const outcome = await task.work();
       shared = task.share(outcome);
       return outcome;
     } finally {
+      signal.removeEventListener('abort', onAbort);
+      renewing[Symbol.dispose]();
       if (shared === undefined || shared.bytes.length >= MAX_VALUE_BYTES) this.#release(key, lease);
       // It proves itself, so it is written even if the lease was lost.
       else void this.#values.set(key, concatBytes(Uint8Array.of(KIND.outcome), shared.bytes), shared.ttlMs);

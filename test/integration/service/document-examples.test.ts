@@ -16,6 +16,7 @@ const EXPECTED_ERRORS: Readonly<Record<string, number>> = {
   getRequest: 404,
   getMessage: 404,
   replayMessages: 404,
+  forgetChain: 404,
 };
 
 const opened = new AsyncDisposableStack();
