@@ -262,6 +262,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (signedWeight + weightOf(seen, POSSIBLE) < neededWeight)',
       'if (signedWeight + weightOf(seen, POSSIBLE) < 0n)',
     ],
+    'a collection waits for ever for an avoided validator beside one that refuses': [
+      'isReachedWithoutAvoided(tally, seen) ? weightOf(seen, AVOIDED_OPEN) : 0n',
+      '0n',
+    ],
     'a collection waits beside answers that are due': ['return isIdle && needsRefusing ?', 'return needsRefusing ?'],
   }),
   ...bugsOf('src/aggregation/collection/tally.ts', COLLECTION, {
@@ -860,8 +864,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/aggregation/collection/collection-plan.ts', COLLECTION, {
     'an avoided validator hides what the others may sign': [
-      'weightOf(seen, LAST_RESORT) - weightOf(seen, AVOIDED) >=',
-      'weightOf(seen, LAST_RESORT) >=',
+      'weightOf(seen, LAST_RESORT) - weightOf(seen, AVOIDED);',
+      'weightOf(seen, LAST_RESORT);',
     ],
   }),
   ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {

@@ -139,11 +139,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
   async function admit(claim: Claim, until: AbortSignal): Promise<Permit> {
     const permit = await admitted.acquire(claim, until);
     probe();
-    return releasing(permit, () => {
-      if (admitted.held > 0) return;
-      cancelProbe?.();
-      cancelProbe = undefined;
-    });
+    return releasing(permit, endProbe);
+  }
+
+  function endProbe(): void {
+    if (admitted.held > 0) return;
+    cancelProbe?.();
+    cancelProbe = undefined;
   }
 
   /** Observes the delay of the event loop, while something is admitted. */
@@ -225,7 +227,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     awaitTransaction: (client) => acquireToWait(client, WAITING_LOOKUP_WEIGHT),
     lookUp(request) {
       const permit = admitted.tryAcquire(claimOf(request));
-      if (permit !== undefined) return permit;
+      if (permit !== undefined) return releasing(permit, endProbe);
       const isFull = admitted.held >= admitted.limit;
       const of = isFull ? 'all clients' : 'this client, for this subnet or for subnets that are not tracked,';
       throw refuse(isFull ? 'full' : 'share', `too many requests of ${of} are running or waiting`);

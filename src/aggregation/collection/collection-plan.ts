@@ -55,7 +55,9 @@ export function planCollection(tally: Tally, view: CollectionView): CollectionPl
     const lateAtMs = validators.map((one) => view.nowMs + forecastOf(tally.forecasts, one).hedgeAfterMs);
     return { kind: 'ask', validators, wakeAtMs: Math.min(wakeAtMs, ...lateAtMs) };
   }
-  const needsRefusing = signedWeight + weightOf(seen, POSSIBLE) - weightOf(seen, REPEATABLE) < neededWeight;
+  const unasked = isReachedWithoutAvoided(tally, seen) ? weightOf(seen, AVOIDED_OPEN) : 0n;
+  const withoutRefusing = signedWeight + weightOf(seen, POSSIBLE) - weightOf(seen, REPEATABLE) - unasked;
+  const needsRefusing = withoutRefusing < neededWeight;
   return isIdle && needsRefusing ? { kind: 'not yet', wakeAtMs } : { kind: 'wait', wakeAtMs, isIdle };
 }
 
@@ -116,6 +118,9 @@ const COUNTED_ON = 6;
 const DUE = 7;
 /** Weight of validators that refused, and that no later block changes. */
 const REFUSED_FOR_GOOD = 8;
+/** The part of the avoided weight that has not refused. */
+const AVOIDED_OPEN = 9;
+const PARTS = 10;
 
 function add({ weights }: Seen, part: number, weight: bigint): void {
   weights[part] = weightOf({ weights }, part) + weight;
@@ -128,7 +133,7 @@ function weightOf({ weights }: Pick<Seen, 'weights'>, part: number): bigint {
 function lookAtAll({ askingOrder, states, forecasts }: Tally, view: CollectionView): Seen {
   const seen: Seen = {
     // Adds ten times as fast as properties do, of which each sum is a new object. The weight of a set is a uint64.
-    weights: new BigUint64Array(REFUSED_FOR_GOOD + 1),
+    weights: new BigUint64Array(PARTS),
     asking: 0,
     inTime: 0,
     answered: 0,
@@ -207,7 +212,9 @@ function look(
       if (isReady) (isLastResort ? seen.lastResorts : seen.ready).push(validator);
     }
   }
-  if (forecast === 'avoided') add(seen, AVOIDED, weight);
+  if (forecast !== 'avoided') return;
+  add(seen, AVOIDED, weight);
+  if (!hasRefused) add(seen, AVOIDED_OPEN, weight);
 }
 
 function whomToAsk(tally: Tally, view: CollectionView, seen: Seen): readonly WarpValidator[] {
@@ -216,9 +223,7 @@ function whomToAsk(tally: Tally, view: CollectionView, seen: Seen): readonly War
   // While none has signed, no new ones are asked beside those that refuse, nor if the quorum needs these.
   if (isUnsigned && seen.refusals >= PROBES && (seen.inTime > 0 || weightOf(seen, OPEN) < neededWeight)) return [];
   const room = Math.min(view.limits.maxConcurrentQueries - seen.asking, isUnsigned ? waveWidth(view, seen) : NEVER);
-  // An avoided validator signs only if there is no quorum without it.
-  const isWithoutAvoided =
-    signedWeight + weightOf(seen, POSSIBLE) - weightOf(seen, LAST_RESORT) - weightOf(seen, AVOIDED) >= neededWeight;
+  const isWithoutAvoided = isReachedWithoutAvoided(tally, seen);
   const chosen: WarpValidator[] = [];
   let expected = signedWeight + weightOf(seen, COUNTED_ON);
   for (const [candidates, isLastResort] of [
@@ -236,6 +241,12 @@ function whomToAsk(tally: Tally, view: CollectionView, seen: Seen): readonly War
     }
   }
   return chosen;
+}
+
+/** An avoided validator signs only if there is no quorum without it. */
+function isReachedWithoutAvoided({ signedWeight, neededWeight }: Tally, seen: Seen): boolean {
+  const others = weightOf(seen, POSSIBLE) - weightOf(seen, LAST_RESORT) - weightOf(seen, AVOIDED);
+  return signedWeight + others >= neededWeight;
 }
 
 /** Each wave without a signature doubles the number of validators asked. */

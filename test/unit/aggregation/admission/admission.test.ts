@@ -231,6 +231,16 @@ describe('a machine', () => {
     expect(await limit()).toBe(8);
   });
 
+  test('is not observed any more once nothing is admitted, whichever permit is released last', async () => {
+    const { clock, admission, start } = setUpAdmission();
+    const job = await start('a');
+    const lookup = admission.lookUp({ client: 'a', subnetID: SUBNET });
+    expect(clock.pendingTimers).toBe(1);
+    job[Symbol.dispose]();
+    lookup.release();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   test('admits two thirds for one client, and others after it', () => {
     const { admission } = setUpAdmission(30);
     const lookUp = (client: string, subnetID: SubnetID) => admission.lookUp({ client, subnetID });

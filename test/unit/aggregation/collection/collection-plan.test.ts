@@ -156,7 +156,7 @@ function expectKind(state: State, planned: ReturnType<typeof plan>): void {
   // Not yet only if no answer is due, and those that have not refused are too few.
   if (planned.kind === 'not yet') {
     expect(weightOf(state, ({ isInTime }) => isInTime)).toBe(0n);
-    const others = weightOf(state, ({ maySign, hasRefused }) => maySign && !hasRefused);
+    const others = weightOf(state, (one) => one.maySign && !one.hasRefused && one.forecast.kind !== 'avoided');
     expect(tally.signedWeight + others).toBeLessThan(tally.neededWeight);
     const all = [...state.validators.keys()].map((index) => stand(state, index));
     const isFull = all.filter(({ isAsking }) => isAsking).length >= state.maxConcurrentQueries;
@@ -251,6 +251,14 @@ test('an avoided validator is not asked while a late one may give the quorum, th
   const times = { nowMs: NOW, connectDeadlineMs: 0, mayRepeat: false };
   const planned = planCollection(tally, { ...PLAIN, ...times, isConnected: () => true, limits: LIMITS });
   expect(planned).toMatchObject({ kind: 'wait' });
+});
+
+test('a quorum that needs a validator that refuses is not yet there, though an avoided one could bring it', () => {
+  const avoided: ValidatorForecast = { ...UNKNOWN, kind: 'avoided', rank: 9 };
+  const tally = createTally(setOf([9n, 9n]), { quorumNum: 50n, quorumBuffer: 0n, forecasts: [UNKNOWN, avoided] });
+  tally.set(0, stateOf({ kind: 'waiting', notBeforeMs: 0, failure: REFUSED, refusal: REFUSED }));
+  const view = { nowMs: NOW, connectDeadlineMs: 0, mayRepeat: false, isConnected: () => true, limits: LIMITS };
+  expect(planCollection(tally, { ...PLAIN, ...view })).toMatchObject({ kind: 'not yet' });
 });
 
 describe('probes', () => {
