@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT_MS = 2_000;
 /**
  * Health check of a container: returns 0 if the service on this machine answers, 1 if it answers with a failure, 2 if its arguments or
  * configuration are wrong, and 3 if it does not answer. It finds the port in the configuration of the service; `--of-process 1` takes the
- * arguments of the container's first process.
+ * arguments of the container's first process, and returns 1 for any of these.
  *
  * @param options `url` names another service
  */
@@ -25,7 +25,8 @@ export async function checkHealth(args: readonly string[], { url }: { readonly u
   const problem = await findProblem(args, url);
   if (problem === undefined) return EXIT.done;
   process.stderr.write(`${problem.text}\n`);
-  return problem.exitCode;
+  // Docker knows 0 and 1 alone.
+  return args[0] === '--of-process' ? EXIT.no : problem.exitCode;
 }
 
 interface HealthProblem {
