@@ -1038,6 +1038,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       '0',
     ],
   }),
+  ...bugsOf('src/feed/message-store.ts', ['test/unit/feed'], {
+    'a checkpoint that is stored before its messages': [
+      '        for (const message of messages) insertNew(message);\n        const { blockHash, blockTimeMs } = checkpoint;\n',
+      '        const { blockHash, blockTimeMs } = checkpoint;\n        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);\n' +
+        "        database.exec('COMMIT; BEGIN');\n        for (const message of messages) insertNew(message);\n",
+    ],
+  }),
   ...simulatedBugsOf('service', 'src/validators/quorum.ts', {
     'a quorum that is off by one percent': ['QUORUM_DENOMINATOR = 100n', 'QUORUM_DENOMINATOR = 101n', /below \d+ %/],
   }),
@@ -1068,10 +1075,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     'a flight shared by different quorums': ['|${quorumNum}|${quorumBuffer}|', '|', /below \d+ %/],
   }),
-  ...simulatedBugsOf('service', 'src/lib/concurrency/single-flight.ts', {
+  ...simulatedBugsOf('service', 'src/aggregation/signers/signing-resolver.ts', {
     'equal requests that share nothing': [
-      'this.#flights.get(key) ?? this.#start(key, work)',
-      'this.#start(key, work)',
+      'resultKey({ ...chosen, message, justification, quorumBuffer });',
+      'resultKey({ ...chosen, message, justification, quorumBuffer }) + Math.random();',
       /collections of one message at once/,
     ],
   }),
@@ -1235,18 +1242,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       /messages are stored, and the blocks/,
     ],
   }),
-  ...simulatedBugsOf('feed', 'src/feed/message-store.ts', {
-    'a checkpoint that is stored before its messages': [
-      '        for (const message of messages) insertNew(message);\n        const { blockHash, blockTimeMs } = checkpoint;\n',
-      '        const { blockHash, blockTimeMs } = checkpoint;\n        statements.setCheckpoint.run(checkpoint.blockNumber, blockHash, blockTimeMs, checkpoint.blockNumber, chainID);\n' +
-        "        database.exec('COMMIT; BEGIN');\n        for (const message of messages) insertNew(message);\n",
-      /messages are stored, and the blocks/,
-    ],
-  }),
-  ...simulatedBugsOf('feed', 'src/feed/message-selector.ts', {
+  ...simulatedBugsOf('feed', 'src/api/feed/feed-reader.ts', {
     'a cursor that includes its message': [
-      '(block_number, log_index) > (?, ?)',
-      '(block_number, log_index) >= (?, ?)',
+      'this.#change = message.change;',
+      'this.#change = message.change - 1;',
       /twice on one connection/,
     ],
   }),
