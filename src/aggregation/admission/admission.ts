@@ -206,8 +206,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
       },
       async resume(until) {
         try {
-          permit ??= await admit(BEGUN, until);
-          cpu ??= await running.acquire(BEGUN, until);
+          permit ??= await admit({ key: undefined }, until);
+          cpu ??= await running.acquire({ key: client, queueGroup: BEGUN }, until);
         } catch (error) {
           if (!until.aborted) throw error;
         }
@@ -265,5 +265,5 @@ function releasing(permit: Permit, onRelease: () => void): Permit {
 }
 
 const UNTRACKED = { name: 'untracked', share: UNTRACKED_SHARE };
-/** Work that has begun has no client's share: equal requests of other clients wait for it too. */
-const BEGUN: Claim = { key: undefined };
+/** Work that has begun waits in a queue of its own, because equal requests of other clients wait for it too. Its client's share holds. */
+const BEGUN = 'begun';

@@ -298,4 +298,17 @@ describe('a machine', () => {
     other?.[Symbol.dispose]();
     expect(await outcomesOf([resumed])).toEqual(['done']);
   });
+
+  test('lets the jobs of one client that have begun take no more than its share', async () => {
+    const { start, signal } = setUpAdmission(256);
+    const begin = async () => {
+      const jobs = await Promise.all(Array.from({ length: 4 }, () => start('flood')));
+      for (const job of jobs) job.rest();
+      return jobs;
+    };
+    const jobs = [...(await begin()), ...(await begin())];
+    const resumed = jobs.map((job) => job.resume(signal));
+    expect(count(await outcomesOf(resumed))).toEqual({ done: 4, open: 4 });
+    expect(await outcomesOf([start('good', OTHER_SUBNET)])).toEqual(['done']);
+  });
 });
