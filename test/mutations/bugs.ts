@@ -308,7 +308,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       '    if (outcome instanceof ParseError)',
     ],
   }),
-  ...bugsOf('src/aggregation/collection/collected-signatures.ts', REQUEST, {
+  ...bugsOf('src/aggregation/collection/stored-signatures.ts', REQUEST, {
     'a stored signature of an avoided validator is used': ['|| avoided.has(validator.index) ||', '||'],
   }),
   ...bugsOf('src/aggregation/collection/collection-plan.ts', ['test/unit/aggregation/refused-messages.test.ts'], {
@@ -841,11 +841,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       ],
     },
   ),
-  ...bugsOf('src/aggregation/collection/collected-signatures.ts', COLLECTION, {
-    'a stored signature that is no point is kept': [
-      '    fromStore.delete(validator.index);\n    await store.delete(signatureKey, validator.publicKeyHex);\n',
-      '    fromStore.delete(validator.index);\n',
-    ],
+  ...bugsOf('src/aggregation/collection/stored-signatures.ts', COLLECTION, {
+    'a stored signature that is no point is kept': ['await store.delete(signatureKey, publicKeyHex);', ''],
   }),
   ...bugsOf('src/http/server/event-stream.ts', ['test/unit/http/server/event-stream.test.ts'], {
     'heartbeats are written to a client that does not read': [

@@ -1,9 +1,11 @@
+import type { BlsAggregation } from '../../bls/service/aggregation.ts';
 import type { BlsService } from '../../bls/service/bls-service.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import type { SignatureStore } from '../../store/local/signature-store.ts';
 import type { Span } from '../../telemetry/spans.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
 import type { ObserveDelay } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
@@ -50,11 +52,28 @@ export interface CollectionParts {
 export interface CollectionContext extends CollectionParts, CollectionDeps {
   readonly tally: Tally;
   readonly history: AnswerHistory;
-  readonly sum: ReturnType<BlsService['startAggregation']>;
+  readonly sum: BlsAggregation;
   readonly countOutcome: CountOutcome;
   readonly changes: WakeUp;
   /** Changes the state of a validator by what happened to it, and returns the new state. */
   readonly apply: (index: number, event: ValidatorEvent) => ValidatorState;
   /** Aborts when the collection is disposed of, and ends pending requests except trials. */
   readonly over: AbortSignal;
+}
+
+/** Reason of the abort when a collection ends. */
+export class CollectionOver extends Error {
+  override readonly name = 'CollectionOver';
+}
+
+/** A pass over this many validators takes some milliseconds. */
+const MANY_VALIDATORS = 500;
+
+/** Waits for a separate tick of the event loop before a pass over a large set, fairly over clients. */
+export function yieldForLargeSet(
+  { validators }: WarpSet,
+  { scheduler, client = '' }: Pick<CollectionContext, 'scheduler' | 'client'>,
+): Promise<void> | undefined {
+  if (validators.length <= MANY_VALIDATORS) return undefined;
+  return new Promise((resolve) => scheduler.runLater(client, resolve));
 }

@@ -5,12 +5,18 @@ import type { JobPermit } from '../admission/job-permit.ts';
 import { StageTimer } from '../aggregator-metrics.ts';
 import type { SigningPlan } from '../signers/signing-plan.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
-import { CollectionOver, createCollectedSignatures, yieldForLargeSet } from './collected-signatures.ts';
-import type { CollectionContext, CollectionDeps, CollectionParts } from './collection-context.ts';
+import { type CollectedSignatures, createCollectedSignatures } from './collected-signatures.ts';
+import {
+  type CollectionContext,
+  type CollectionDeps,
+  CollectionOver,
+  type CollectionParts,
+  yieldForLargeSet,
+} from './collection-context.ts';
 import { type CollectionPlan, planCollection, planProbes } from './collection-plan.ts';
 import type { Collection, Insufficient, JobEnd, SignedEnd } from './job.ts';
 import { createTally, summarizeTally, type Tally, weighOutcomes, weightRefusedForGood } from './tally.ts';
-import { createValidatorQueries } from './validator-queries.ts';
+import { createValidatorQueries, type ValidatorQueries } from './validator-queries.ts';
 import { refusalDelayMs, transition, type ValidatorState } from './validator-state.ts';
 
 export function openCollection(parts: CollectionParts, deps: CollectionDeps): Collection {
@@ -202,7 +208,7 @@ class MessageCollection implements Collection {
     opened.defer(source.onConnectionChange(onConnectionChange));
     signal.addEventListener('abort', this.#changes.wake, { once: true });
     opened.defer(() => signal.removeEventListener('abort', this.#changes.wake));
-    await signatures.takeKnown();
+    await signatures.takeStored();
     await yieldForLargeSet(warpSet, { ...this.#deps, client });
     return work;
   }
@@ -267,8 +273,8 @@ class MessageCollection implements Collection {
 interface Work {
   readonly tally: Tally;
   readonly stages: StageTimer;
-  readonly signatures: ReturnType<typeof createCollectedSignatures>;
-  readonly queries: ReturnType<typeof createValidatorQueries>;
+  readonly signatures: CollectedSignatures;
+  readonly queries: ValidatorQueries;
   readonly isCautious: boolean;
   readonly connectDeadlineMs: number;
 }

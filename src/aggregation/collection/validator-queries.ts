@@ -5,8 +5,8 @@ import { encodeSignatureRequest } from '../../warp/signature-request.ts';
 import { LARGE_QUERY_BYTES } from '../admission/query-concurrency.ts';
 import type { SignatureQuery } from '../validators/signature-source.ts';
 import type { AttemptFailure, AttemptOutcome } from '../validators/validator-outcome.ts';
-import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
-import type { CollectionContext } from './collection-context.ts';
+import type { CollectedSignatures } from './collected-signatures.ts';
+import { type CollectionContext, CollectionOver } from './collection-context.ts';
 import { failureOf, type ValidatorState } from './validator-state.ts';
 
 export interface ValidatorQueriesOptions extends CollectionContext {
@@ -14,7 +14,19 @@ export interface ValidatorQueriesOptions extends CollectionContext {
 }
 
 /** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
-export function createValidatorQueries(options: ValidatorQueriesOptions) {
+export interface ValidatorQueries {
+  /** Number of requests that cost the client points if no validator signs. */
+  readonly asked: number;
+  /** Asks one of the validator's connected nodes, preferably one that was not asked yet. */
+  ask(validator: WarpValidator): void;
+  /**
+   * Records that validators refused a message that others signed: they lag, or run something else. If none signed at first, only refusals
+   * after the first signature show that.
+   */
+  othersSigned(wasSignedAtFirst: boolean): void;
+}
+
+export function createValidatorQueries(options: ValidatorQueriesOptions): ValidatorQueries {
   const { tally, apply, plan, source, queries, signatures, history, invalidSigners } = options;
   const { message, justification } = plan;
   const { client, clock, limits, metrics, observeDelay, countOutcome, changes, over, span, times } = options;
@@ -24,7 +36,6 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
   let encoded: SignatureQuery | undefined;
   let asked = 0;
 
-  /** Asks one of the validator's connected nodes, preferably one that was not asked yet. */
   function ask(validator: WarpValidator): void {
     const nodeID = nextNode(validator);
     const { attempts } = apply(validator.index, { kind: 'queued' });
@@ -43,10 +54,6 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     isQueued = true;
   }
 
-  /**
-   * Records that validators refused a message that others signed: they lag, or run something else. If none signed at first, only refusals
-   * after the first signature show that.
-   */
   function othersSigned(wasSignedAtFirst: boolean): void {
     for (const validator of tally.warpSet.validators) {
       const { index, nodeIDs } = validator;
