@@ -1,25 +1,21 @@
-import type { Clock } from '../lib/concurrency/clock.ts';
 import type { FairSemaphore } from '../lib/concurrency/fair-semaphore.ts';
-import { type Counter, DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
+import { type Counter, DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { SubnetID } from '../warp/ids.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
+import type { AggregationPhase } from './phase-timer.ts';
 import type { AttemptOutcome } from './validators/validator-outcome.ts';
 
-export type AggregatorMetrics = ReturnType<typeof createAggregatorMetrics>;
-
 type Usage = Pick<FairSemaphore, 'limit' | 'held' | 'queued'>;
+
+interface AdmissionUsage extends Readonly<Record<'admitted' | 'running', Usage>> {
+  /** Requests that wait without a permit. */
+  readonly waiting: Pick<Usage, 'held'>;
+}
 
 export type LookupKind = 'view' | 'verify' | 'destination';
 
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
-
-/**
- * `resolve`: finding the validator set. `connect`: until a validator can be asked. `collect`: until quorum plus buffer is
- * reached or out of reach. `verify`: checking the aggregate, and searching for invalid signatures. `execution`: until the transaction is accepted
- * and executed, without a permit.
- */
-export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify' | 'execution';
 
 export interface CountedValidator {
   readonly subnetID: SubnetID;
@@ -29,8 +25,30 @@ export interface CountedValidator {
 
 export type CountOutcome = (validator: { readonly weight: bigint }, outcome: AttemptOutcome) => void;
 
+/** The metrics of one network's aggregations. Each field is written where it is measured; a `show` method reads its argument at each scrape. */
+export interface AggregatorMetrics {
+  readonly inFlight: Gauge;
+  readonly signatureRequests: Counter;
+  readonly signatureCacheHits: Counter;
+  readonly signatureCacheMisses: Counter;
+  readonly resultCacheHits: Counter;
+  readonly rememberedFailures: Counter<'code'>;
+  readonly badSigners: Counter;
+  readonly admissionRefusals: Counter<'reason'>;
+  showAdmission(usage: AdmissionUsage): void;
+  showLookups(kind: LookupKind, running: Usage): void;
+  showQueries(usage: Readonly<Record<'small' | 'large', Usage>>): void;
+  /** Counts one attempt at a validator, or a signature found to be invalid later. */
+  countOutcome(outcome: AttemptOutcome, validator: CountedValidator): void;
+  observePhase(phase: AggregationPhase, seconds: number): void;
+  observeDuration(outcome: RequestOutcome, seconds: number): void;
+}
+
 /** @param isLabelled whether a subnet gets its own label value: subnets that clients choose have no bound */
-export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID: SubnetID) => boolean = () => false) {
+export function createAggregatorMetrics(
+  metrics: Metrics,
+  isLabelled: (subnetID: SubnetID) => boolean = () => false,
+): AggregatorMetrics {
   const counter = <Label extends string = never>(name: string, help: string, ...labels: Label[]): Counter<Label> =>
     metrics.counter<Label>({ name, help, labels });
   const gauge = (name: string, help: string, read: () => number): void => metrics.readGauge({ name, help }, read);
@@ -41,7 +59,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
     'Attempts at validators by outcome and reason (of timed_out and not_asked), by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
     ...(['subnet_id', 'weight_class', 'outcome', 'reason'] as const),
   );
-  const stages = durations(
+  const phases = durations(
     'aggregation_stage_duration_seconds',
     'Time of the stages of an aggregation: resolve, connect, collect, verify, execution (until the transaction is accepted and executed)',
     'stage',
@@ -85,11 +103,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       'Requests refused as overloaded, by the exhausted limit: all permits, a share of them, those to wait, or the points of a client',
       'reason',
     ),
-    showAdmission({
-      admitted,
-      running,
-      waiting,
-    }: Readonly<Record<'admitted' | 'running', Usage>> & { readonly waiting: Pick<Usage, 'held'> }): void {
+    showAdmission({ admitted, running, waiting }) {
       gauge(
         'aggregations_limit',
         'The most different aggregations and lookups that may run or be queued',
@@ -104,16 +118,15 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
         () => waiting.held,
       );
     },
-    showLookups: (kind: LookupKind, running: Usage): void => void lookups.set(kind, running),
-    showQueries({ small, large }: Readonly<Record<'small' | 'large', Usage>>): void {
+    showLookups: (kind, running) => void lookups.set(kind, running),
+    showQueries({ small, large }) {
       gauge('queries_in_flight', 'Small signature requests in flight', () => small.held);
       gauge('queries_limit', 'The most small signature requests in flight', () => small.limit);
       gauge('large_queries_in_flight_bytes', 'Bytes of large signature requests in flight', () => large.held);
       gauge('large_queries_limit_bytes', 'The most bytes of large signature requests in flight', () => large.limit);
       gauge('queries_waiting', 'Signature requests queued for a permit', () => small.queued + large.queued);
     },
-    /** Counts one attempt at a validator, or a signature found to be invalid later. */
-    countOutcome: (outcome: AttemptOutcome, { subnetID, weight, totalWeight }: CountedValidator): void =>
+    countOutcome: (outcome, { subnetID, weight, totalWeight }) =>
       outcomes.inc({
         subnet_id: isLabelled(subnetID) ? subnetID : 'other',
         weight_class: weightClass(weight, totalWeight),
@@ -121,7 +134,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
         // Reasons of other outcomes are free texts: as labels they would create time series without bound.
         reason: outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '',
       }),
-    observeStage: (stage: AggregationStage, seconds: number): void => stages.observe({ stage }, seconds),
+    observePhase: (phase, seconds) => phases.observe({ stage: phase }, seconds),
     observeDuration,
   };
 }
@@ -141,52 +154,4 @@ export function createDurationObserver(metrics: Metrics): (outcome: RequestOutco
 function weightClass(weight: bigint, totalWeight: bigint): 'heavy' | 'medium' | 'light' {
   if (isQuorumReached(10n, weight, totalWeight)) return 'heavy';
   return isQuorumReached(1n, weight, totalWeight) ? 'medium' : 'light';
-}
-
-/** One stage of an aggregation, by the monotonic clock. A stage may occur several times. */
-export interface StageInterval {
-  readonly stage: AggregationStage;
-  readonly sinceMs: number;
-  /** Undefined while the stage continues. */
-  untilMs: number | undefined;
-}
-
-/** Measures the stages of one aggregation, each until the next one begins. A metric counts each stage once, with all of its time. */
-export class StageTimer implements Disposable {
-  readonly #clock: Clock;
-  readonly #metrics: AggregatorMetrics;
-  readonly #intervals: StageInterval[];
-  readonly #totalMs = new Map<AggregationStage, number>();
-  #current: StageInterval;
-
-  /** @param intervals receives each stage when it begins */
-  constructor(clock: Clock, metrics: AggregatorMetrics, first: AggregationStage, intervals: StageInterval[] = []) {
-    this.#clock = clock;
-    this.#metrics = metrics;
-    this.#intervals = intervals;
-    this.#current = this.#begin(first);
-  }
-
-  enter(stage: AggregationStage): void {
-    if (stage === this.#current.stage) return;
-    this.#end();
-    this.#current = this.#begin(stage);
-  }
-
-  #begin(stage: AggregationStage): StageInterval {
-    const interval = { stage, sinceMs: this.#clock.monotonicMs(), untilMs: undefined };
-    this.#intervals.push(interval);
-    return interval;
-  }
-
-  #end(): void {
-    const { stage, sinceMs } = this.#current;
-    this.#current.untilMs = this.#clock.monotonicMs();
-    this.#totalMs.set(stage, (this.#totalMs.get(stage) ?? 0) + this.#current.untilMs - sinceMs);
-  }
-
-  [Symbol.dispose](): void {
-    this.#end();
-    for (const [stage, ms] of this.#totalMs) this.#metrics.observeStage(stage, ms / 1_000);
-  }
 }

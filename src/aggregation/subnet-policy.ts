@@ -8,20 +8,35 @@ export interface SubnetPolicyOptions {
   readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
 }
 
-/** The primary network is always allowed, because it is connected anyway, but tracked only if the operator names it. */
-export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions) {
+/**
+ * Which subnets are the operator's own, and which clients may ask for. The primary network is always allowed, because it is connected
+ * anyway, but tracked only if the operator names it.
+ */
+export interface SubnetPolicy {
+  readonly tracked: ReadonlySet<SubnetID>;
+  isTracked(subnetID: SubnetID): boolean;
+  isAllowed(subnetID: SubnetID): boolean;
+  /**
+   * @param field that named the subnet; `signingSubnetID` by default
+   * @throws {AggregatorError} `subnet_not_allowed`
+   */
+  requireAllowed(subnetID: SubnetID, field?: RequestField): void;
+  /** Replaces the tracked subnets. */
+  track(subnetIDs: readonly SubnetID[]): void;
+}
+
+export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions): SubnetPolicy {
   let tracked = new Set(trackedSubnetIDs);
   const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...allowedSubnetIDs]);
   const isAllowed = (subnetID: SubnetID): boolean =>
     allowed === undefined || allowed.has(subnetID) || tracked.has(subnetID);
   return {
     isAllowed,
-    get tracked(): ReadonlySet<SubnetID> {
+    get tracked() {
       return tracked;
     },
-    isTracked: (subnetID: SubnetID): boolean => tracked.has(subnetID),
-    /** @param field that named the subnet */
-    requireAllowed(subnetID: SubnetID, field: RequestField = 'signingSubnetID'): void {
+    isTracked: (subnetID) => tracked.has(subnetID),
+    requireAllowed(subnetID, field = 'signingSubnetID') {
       if (isAllowed(subnetID)) return;
       throw new AggregatorError(
         'subnet_not_allowed',
@@ -29,10 +44,8 @@ export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: Subne
         { field },
       );
     },
-    track(subnetIDs: readonly SubnetID[]): void {
+    track(subnetIDs) {
       tracked = new Set(subnetIDs);
     },
   };
 }
-
-export type SubnetPolicy = ReturnType<typeof createSubnetPolicy>;

@@ -7,6 +7,7 @@ import type { Network } from '../network/network.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from '../proxy/routes/upstream.ts';
 import { registerAggregateSignatures } from './aggregation/aggregate-signatures.ts';
 import { registerDestinations } from './aggregation/destinations.ts';
+import { aggregatorErrorFacts } from './errors/aggregator-error-facts.ts';
 import { registerFeed } from './feed/feed-routes.ts';
 import { registerGoRoutes } from './go-aggregator/go-routes.ts';
 import { registerHealth, type ServiceState } from './health/health.ts';
@@ -46,7 +47,7 @@ export interface ServerOptions extends BaseServerOptions, ServiceState {
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { networks, clock, metrics, registry, upstream, bodies } = options;
-  const server = createBaseServer(options);
+  const server = createBaseServer({ ...options, factsOfError: aggregatorErrorFacts });
   const names = networks.flatMap(({ pathNames }) => pathNames);
   const paths = createNetworkOfPath(networks);
   registerOpenApi(server, options.examples ?? (() => publicExample(names)));

@@ -644,8 +644,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       '`${upstream.name} ${request.target}`',
     ],
     "a changed upstream keeps the old one's headers": [
-      '    this.open(before.name, endpoint);',
-      '    this.open(before.name, { ...before.endpoint, ...endpoint });',
+      '    this.#openAt(before.name, endpoint);',
+      '    this.#openAt(before.name, { ...before.endpoint, ...endpoint });',
     ],
     'new headers alone do not change an upstream': [
       'isDeepStrictEqual(endpoint, before.endpoint)',
@@ -984,8 +984,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/aggregation/stages/share.ts', ['test/unit/aggregation/stages'], {
     'a request has stages of before it joined, of negative times': [
-      'if (untilMs >= joinedMs) reportStage(',
-      'reportStage(',
+      'if (untilMs >= joinedMs) reportPhase(',
+      'reportPhase(',
     ],
   }),
   ...bugsOf('src/warp/reading.ts', WARP, {
@@ -1029,9 +1029,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/devnet/node/gossip-pool.ts', ['test/unit/devnet/node'], {
     'nodes of the devnet pass on addresses from before a change': ['    this.#unknownTo.clear();\n', ''],
   }),
-  ...bugsOf('src/p2p/open-peer-network.ts', P2P, {
+  ...bugsOf('src/p2p/dialer.ts', P2P, {
     'a node is always dialled at the address that it has signed': [
-      'this.#schedule.failures(nodeID) % endpoints.length',
+      'this.schedule.failures(nodeID) % endpoints.length',
       '0',
     ],
   }),
@@ -1157,7 +1157,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       RECOVERY,
     ],
   }),
-  ...simulatedBugsOf('service', 'src/network/served-network.ts', {
+  ...simulatedBugsOf('service', 'src/network/network-opening.ts', {
     'a network whose API is not asked again': ['baseMs: 1_000, maxMs: 30_000', 'baseMs: 1e9, maxMs: 1e9', RECOVERY],
   }),
   ...simulatedBugsOf('replicas', 'src/store/redis/shared-values.ts', {

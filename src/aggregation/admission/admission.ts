@@ -200,7 +200,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
         cpu?.release();
         cpu = undefined;
       },
-      wait(bytes) {
+      suspend(bytes) {
         wait ??= acquireToWait(client, 1 + Math.floor(bytes / BYTES_PER_WAITING));
         release();
       },

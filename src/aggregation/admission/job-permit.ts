@@ -10,5 +10,5 @@ export interface JobPermit extends Disposable {
    * @param bytes that the job keeps while it waits
    * @throws {AggregatorError} if too many jobs wait, of this client or of all
    */
-  wait(bytes: number): void;
+  suspend(bytes: number): void;
 }

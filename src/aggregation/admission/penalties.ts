@@ -27,13 +27,26 @@ const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>
   'chain_rpc_invalid',
 ]);
 
-export type Penalties = ReturnType<typeof createPenalties>;
+/** Penalty points of clients for failed work. A client whose bucket is full is refused. Internal work has no client, and is free. */
+export interface Penalties {
+  /** @throws {AggregatorError} if the client's lookups found nothing too often */
+  requireLookups(client: string | undefined): void;
+  /** Runs a lookup at the P-Chain, and charges the client if it finds nothing. Throws as `requireLookups` does. */
+  lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T>;
+  /** @throws {AggregatorError} if validators refused too many messages of the client, of this chain or of all */
+  requireSignable(client: string | undefined, chainID: BlockchainID): void;
+  /** Whether the chain's next messages of the client are first sent to a few validators. */
+  isDoubtful(client: string | undefined, chainID: BlockchainID): boolean;
+  /** Charges a message that no validator signed, by the validators asked and the bytes sent to each. */
+  chargeUnsigned(client: string | undefined, chainID: BlockchainID, asked: number, bytes: number): void;
+}
 
-/** Penalty points of clients for failed work. A client whose bucket is full is refused. */
-export function createPenalties(clock: Clock, { admissionRefusals }: Pick<AggregatorMetrics, 'admissionRefusals'>) {
+export function createPenalties(
+  clock: Clock,
+  { admissionRefusals }: Pick<AggregatorMetrics, 'admissionRefusals'>,
+): Penalties {
   const bucket = new PenaltyBucket({ ...BUCKET, clock });
   const levelOf = (client: string, chainID: BlockchainID): number => bucket.level(keyOf(client, chainID));
-  /** @throws {AggregatorError} if the client's lookups found nothing too often */
   function requireLookups(client: string | undefined): void {
     if (client === undefined || bucket.level(client) < 1) return;
     const text = 'too many requests of this client named chains, subnets or transactions that do not exist';
@@ -42,7 +55,6 @@ export function createPenalties(clock: Clock, { admissionRefusals }: Pick<Aggreg
 
   return {
     requireLookups,
-    /** Runs a lookup at the P-Chain, and charges the client if it finds nothing. Internal work has no client, and is free. */
     async lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T> {
       if (client === undefined) return work();
       requireLookups(client);
@@ -53,15 +65,14 @@ export function createPenalties(clock: Clock, { admissionRefusals }: Pick<Aggreg
         throw error;
       }
     },
-    requireSignable(client: string | undefined, chainID: BlockchainID): void {
+    requireSignable(client, chainID) {
       if (client === undefined || Math.max(bucket.level(client), levelOf(client, chainID)) < 1) return;
       throw overloaded(admissionRefusals, 'refused', 'validators refused too many messages of this client');
     },
-    isDoubtful(client: string | undefined, chainID: BlockchainID): boolean {
+    isDoubtful(client, chainID) {
       return client !== undefined && levelOf(client, chainID) >= DOUBTFUL_LEVEL;
     },
-    /** Charges a message that no validator signed, by the validators asked and the bytes sent to each. */
-    chargeUnsigned(client: string | undefined, chainID: BlockchainID, asked: number, bytes: number): void {
+    chargeUnsigned(client, chainID, asked, bytes) {
       if (client === undefined || asked === 0) return;
       const points = POINTS_OF_MESSAGE + (POINTS_OF_VALIDATOR + (POINTS_OF_MIB * bytes) / 2 ** 20) * asked;
       bucket.charge(keyOf(client, chainID), points);

@@ -10,7 +10,8 @@ import type { ObserveDelay } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
 import type { AggregationLimits } from '../aggregation-limits.ts';
-import type { AggregatorMetrics, CountOutcome, StageInterval } from '../aggregator-metrics.ts';
+import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
+import type { PhaseInterval } from '../phase-timer.ts';
 import type { SigningPlan } from '../signers/signing-plan.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
@@ -42,8 +43,8 @@ export interface CollectionParts {
   readonly client: string | undefined;
   readonly span: Span;
   readonly progress: ProgressFeed;
-  /** Receives the stages of the job. */
-  readonly stages: StageInterval[];
+  /** Receives the phases of the job. */
+  readonly phases: PhaseInterval[];
   readonly times: CollectionTimes;
   readonly signal: AbortSignal;
 }

@@ -24,7 +24,7 @@ export type CollectionPlan =
   /** Only refusals that may pass could bring the quorum, and no answer is due. */
   | { readonly kind: 'not yet'; readonly wakeAtMs: number }
   /** Plan again on the next change, or at `wakeAtMs`. */
-  | { readonly kind: 'wait'; readonly wakeAtMs: number; readonly isIdle: boolean }
+  | { readonly kind: 'pending'; readonly wakeAtMs: number; readonly isIdle: boolean }
   | { readonly kind: 'ask'; readonly validators: readonly WarpValidator[]; readonly wakeAtMs: number };
 
 /** Number of refusing validators that are asked again at a time while none has signed. */
@@ -46,7 +46,7 @@ export function planCollection(tally: Tally, view: CollectionView): CollectionPl
   const { wakeAtMs } = seen;
   const isIdle = seen.inTime + seen.answered === 0;
   if (signedWeight + weightOf(seen, POSSIBLE) < neededWeight) {
-    return isVerdictOpen(tally, seen) ? { kind: 'wait', wakeAtMs, isIdle: false } : { kind: 'out of reach' };
+    return isVerdictOpen(tally, seen) ? { kind: 'pending', wakeAtMs, isIdle: false } : { kind: 'out of reach' };
   }
   // The buffer is a precaution: it is not worth waiting for validators that will probably fail.
   if (signedWeight >= neededWeight && weightOf(seen, AWAITED) === 0n) return { kind: 'enough' };
@@ -58,7 +58,7 @@ export function planCollection(tally: Tally, view: CollectionView): CollectionPl
   const unasked = isReachedWithoutAvoided(tally, seen) ? weightOf(seen, AVOIDED_OPEN) : 0n;
   const withoutRefusing = signedWeight + weightOf(seen, POSSIBLE) - weightOf(seen, REPEATABLE) - unasked;
   const needsRefusing = withoutRefusing < neededWeight;
-  return isIdle && needsRefusing ? { kind: 'not yet', wakeAtMs } : { kind: 'wait', wakeAtMs, isIdle };
+  return isIdle && needsRefusing ? { kind: 'not yet', wakeAtMs } : { kind: 'pending', wakeAtMs, isIdle };
 }
 
 /**

@@ -2,7 +2,7 @@ import { createWakeUp, type WakeUp } from '../../lib/concurrency/wake-up.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
 import type { JobPermit } from '../admission/job-permit.ts';
-import { StageTimer } from '../aggregator-metrics.ts';
+import { PhaseTimer } from '../phase-timer.ts';
 import type { SigningPlan } from '../signers/signing-plan.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
 import { type CollectedSignatures, createCollectedSignatures } from './collected-signatures.ts';
@@ -49,10 +49,10 @@ class MessageCollection implements Collection {
 
   async collect(permit: JobPermit): Promise<JobEnd> {
     const { signal } = this.#parts;
-    this.#work?.stages.enter('collect');
+    this.#work?.phases.enter('collect');
     await this.#resume(permit);
     const work = this.#work ?? (await this.#begin());
-    const { tally, stages } = work;
+    const { tally, phases } = work;
     let isResting = false;
     for (;;) {
       signal.throwIfAborted();
@@ -66,7 +66,7 @@ class MessageCollection implements Collection {
         continue;
       }
       if (isEnough) {
-        stages.enter('verify');
+        phases.enter('verify');
         const signed = await this.#verify(work, isTimeUp);
         if (signed !== undefined) return signed;
         continue;
@@ -78,10 +78,10 @@ class MessageCollection implements Collection {
         case 'not yet':
           return { kind: 'not yet' };
         case 'ask':
-          stages.enter('collect');
+          phases.enter('collect');
           for (const validator of plan.validators) this.#ask(work, validator);
           break;
-        case 'wait':
+        case 'pending':
           if (!plan.isIdle) break;
           permit.rest();
           isResting = true;
@@ -94,11 +94,11 @@ class MessageCollection implements Collection {
     const { plan, signal } = this.#parts;
     const { clock, limits } = this.#deps;
     const work = this.#work ?? (await this.#begin());
-    const { tally, stages } = work;
+    const { tally, phases } = work;
     this.#isShed = true;
-    permit.wait(bytesToWait(plan));
+    permit.suspend(bytesOf(plan));
     this.#isShed = false;
-    stages.enter('execution');
+    phases.enter('execution');
     const { signedWeight } = tally;
     let probeAtMs = clock.monotonicMs();
     this.#isAwaitingExecution = true;
@@ -108,7 +108,7 @@ class MessageCollection implements Collection {
         if (tally.signedWeight < tally.neededWeight) this.#settleFinishing();
         signal.throwIfAborted();
         const next = this.#plan(work, false);
-        const isStill = next.kind === 'not yet' || next.kind === 'wait';
+        const isStill = next.kind === 'not yet' || next.kind === 'pending';
         if (!isStill || tally.signedWeight !== signedWeight) return;
         const nowMs = clock.monotonicMs();
         const probes = nowMs < probeAtMs ? [] : planProbes(tally, this.#view(false));
@@ -152,7 +152,7 @@ class MessageCollection implements Collection {
   }
 
   async #begin(): Promise<Work> {
-    const { plan, signal, progress, stages, client } = this.#parts;
+    const { plan, signal, progress, phases, client } = this.#parts;
     const { source, bls, clock, limits, metrics, histories } = this.#deps;
     const { warpSet } = plan;
     await yieldForLargeSet(warpSet, { ...this.#deps, client });
@@ -194,7 +194,7 @@ class MessageCollection implements Collection {
     const signatures = createCollectedSignatures(context);
     const work: Work = {
       tally,
-      stages: opened.use(new StageTimer(clock, metrics, 'connect', stages)),
+      phases: opened.use(new PhaseTimer(clock, metrics, 'connect', phases)),
       signatures,
       queries: createValidatorQueries({ ...context, signatures }),
       isCautious: isDoubtful(this.#parts, this.#deps),
@@ -272,7 +272,7 @@ class MessageCollection implements Collection {
 
 interface Work {
   readonly tally: Tally;
-  readonly stages: StageTimer;
+  readonly phases: PhaseTimer;
   readonly signatures: CollectedSignatures;
   readonly queries: ValidatorQueries;
   readonly isCautious: boolean;
@@ -290,7 +290,7 @@ const OVER = new CollectionOver();
 const VALIDATOR_BYTES = 256;
 
 /** What a job keeps while it waits: the message, as bytes and encoded for validators, and the states of these. */
-function bytesToWait({ message, justification, warpSet }: SigningPlan): number {
+function bytesOf({ message, justification, warpSet }: SigningPlan): number {
   return 2 * (message.bytes.length + justification.length) + VALIDATOR_BYTES * warpSet.validators.length;
 }
 

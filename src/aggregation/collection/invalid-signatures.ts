@@ -2,7 +2,7 @@ import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import type { AttemptFailure } from '../validators/validator-outcome.ts';
 import type { CollectionContext } from './collection-context.ts';
-import type { ValidatorSignature, StoredSignatures } from './stored-signatures.ts';
+import type { StoredSignatures, ValidatorSignature } from './stored-signatures.ts';
 
 /** Keeps invalid signatures out of the sum of one collection, and remembers which ones were verified alone. */
 export interface InvalidSignatures {

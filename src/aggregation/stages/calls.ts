@@ -1,8 +1,8 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import type { Place } from '../admission/admission.ts';
-import type { AggregationStage } from '../aggregator-metrics.ts';
 import type { ProgressListener } from '../collection/progress.ts';
+import type { AggregationPhase } from '../phase-timer.ts';
 import type { AggregationRequest, AggregationResult } from '../request/aggregation-request.ts';
 import { type DeliveryAdvice, deliveryAdvice } from '../signers/delivery-advice.ts';
 import type { SigningPlan } from '../signers/signing-plan.ts';
@@ -31,8 +31,8 @@ export interface Caller {
   onResolved?(plan: SigningPlan): void;
   /** Called before the result of each request that names a destination, or that a warning concerns. */
   onAdvice?(advice: DeliveryAdvice): void;
-  /** Called at the end of each stage, or when this caller's request ends; a stage may occur several times. */
-  onStage?(stage: AggregationStage, durationMs: number): void;
+  /** Called at the end of each phase, or when this caller's request ends; a phase may occur several times. */
+  onPhase?(phase: AggregationPhase, durationMs: number): void;
 }
 
 /** What a client asks for. */
@@ -71,14 +71,14 @@ export function advise(
   if (advice !== undefined) caller.onAdvice(advice);
 }
 
-/** Reports to a caller the end of a stage. */
-export function reportStage(
+/** Reports to a caller the end of a phase. */
+export function reportPhase(
   { caller, wait }: Pick<AskedCall, 'caller' | 'wait'>,
-  stage: AggregationStage,
+  phase: AggregationPhase,
   durationMs: number,
 ): void {
-  if (stage === 'execution') wait.spentMs += durationMs;
-  caller.onStage?.(stage, durationMs);
+  if (phase === 'execution') wait.spentMs += durationMs;
+  caller.onPhase?.(phase, durationMs);
 }
 
 export function startWait(clock: Clock, { waitMs = 0, waitEnds }: Pick<Caller, 'waitMs' | 'waitEnds'>): Wait {

@@ -18,7 +18,7 @@ import {
 import { subjectKey } from '../request/result-key.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { L1Messages } from '../transactions/l1-messages.ts';
-import { type AskedCall, reportStage } from './calls.ts';
+import { type AskedCall, reportPhase } from './calls.ts';
 
 export interface FindOptions {
   readonly l1Messages: Pick<L1Messages, 'ofTransaction' | 'ofJustification'>;
@@ -27,7 +27,7 @@ export interface FindOptions {
   readonly penalties: Pick<Penalties, 'requireLookups'>;
   readonly subnets: Pick<SubnetPolicy, 'isTracked' | 'requireAllowed'>;
   readonly clock: Clock;
-  readonly metrics: Pick<AggregatorMetrics, 'observeStage'>;
+  readonly metrics: Pick<AggregatorMetrics, 'observePhase'>;
 }
 
 /** Delays between lookups of one transaction; the last one repeats. */
@@ -89,8 +89,8 @@ export function find(options: FindOptions): Stage<AskedCall, AggregationResult> 
       stack.defer(() => {
         waiting.end();
         const spentMs = clock.monotonicMs() - missedMs;
-        metrics.observeStage('execution', spentMs / 1_000);
-        reportStage(call, 'execution', spentMs);
+        metrics.observePhase('execution', spentMs / 1_000);
+        reportPhase(call, 'execution', spentMs);
       });
     }
   }

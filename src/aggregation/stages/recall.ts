@@ -6,14 +6,14 @@ import type { ResultCache } from '../results/result-cache.ts';
 import { signingQuestion } from '../signers/signing-question.ts';
 import type { SigningResolver } from '../signers/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
-import { type AskedCall, advise, reportStage } from './calls.ts';
+import { type AskedCall, advise, reportPhase } from './calls.ts';
 
 export interface RecallOptions {
   readonly resolver: Pick<SigningResolver, 'known' | 'knownTarget'>;
   readonly results: Pick<ResultCache, 'result'>;
   readonly subnets: Pick<SubnetPolicy, 'isAllowed'>;
   readonly clock: Clock;
-  readonly metrics: Pick<AggregatorMetrics, 'observeStage'>;
+  readonly metrics: Pick<AggregatorMetrics, 'observePhase'>;
 }
 
 /** Answers from memory, without any wait. What is not there costs the caller units, which may refuse it. */
@@ -37,8 +37,8 @@ export function recall(options: RecallOptions): Stage<AskedCall, AggregationResu
     const result = find(call);
     if (result !== undefined) {
       const tookMs = clock.monotonicMs() - startMs;
-      metrics.observeStage('resolve', tookMs / 1_000);
-      reportStage(call, 'resolve', tookMs);
+      metrics.observePhase('resolve', tookMs / 1_000);
+      reportPhase(call, 'resolve', tookMs);
       caller.span?.child('resolve').end();
       return result;
     }

@@ -9,7 +9,7 @@ import type { SigningPlan } from '../signers/signing-plan.ts';
 import { questionKey, type SigningQuestion, signingQuestion } from '../signers/signing-question.ts';
 import type { SigningResolver } from '../signers/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
-import { type AskedCall, type Caller, type PlannedCall, reportStage } from './calls.ts';
+import { type AskedCall, type Caller, type PlannedCall, reportPhase } from './calls.ts';
 
 export interface ResolveOptions {
   readonly resolver: Pick<SigningResolver, 'isDestinationKnown' | 'known' | 'knownSigningSubnet' | 'resolve'>;
@@ -17,7 +17,7 @@ export interface ResolveOptions {
   readonly lookups: Lookups;
   readonly subnets: Pick<SubnetPolicy, 'isAllowed' | 'isTracked' | 'requireAllowed'>;
   readonly clock: Clock;
-  readonly metrics: Pick<AggregatorMetrics, 'observeStage'>;
+  readonly metrics: Pick<AggregatorMetrics, 'observePhase'>;
 }
 
 /** Turns what a client asks for into a plan: who signs, with which quorum, at which height. */
@@ -58,8 +58,8 @@ export function resolve(
       );
     } finally {
       const tookMs = clock.monotonicMs() - startMs;
-      metrics.observeStage('resolve', tookMs / 1_000);
-      reportStage(call, 'resolve', tookMs);
+      metrics.observePhase('resolve', tookMs / 1_000);
+      reportPhase(call, 'resolve', tookMs);
     }
     caller.onResolved?.(plan);
     const { message, justification, signingSubnetID } = plan;

@@ -1,21 +1,20 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import type { Handler } from '../../lib/concurrency/stages.ts';
 import { inSpan, NO_SPAN, type Span } from '../../telemetry/spans.ts';
 import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { RunningJobs } from '../admission/running-jobs.ts';
 import type { AggregationLimits } from '../aggregation-limits.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { StageInterval } from '../aggregator-metrics.ts';
 import { openCollection } from '../collection/collection.ts';
 import type { CollectionDeps } from '../collection/collection-context.ts';
 import type { Collection, CollectionTimes, Insufficient, Job, JobEnd } from '../collection/job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
+import type { PhaseInterval } from '../phase-timer.ts';
 import type { AggregationResult } from '../request/aggregation-request.ts';
 import { signatureKey } from '../request/result-key.ts';
 import { failureAt, type ResultCache, resultAt } from '../results/result-cache.ts';
 import type { SigningPlan } from '../signers/signing-plan.ts';
-import { type PlannedCall, reportStage } from './calls.ts';
+import { type PlannedCall, reportPhase } from './calls.ts';
 
 export interface ShareOptions extends CollectionDeps {
   readonly jobs: RunningJobs<RunningJob>;
@@ -26,9 +25,10 @@ export interface ShareOptions extends CollectionDeps {
 export interface RunningJob {
   readonly collection: Collection;
   readonly progress: ProgressFeed;
-  readonly stages: readonly StageInterval[];
+  readonly phases: readonly PhaseInterval[];
   readonly callers: JobCallers;
   readonly span: Span;
+  readonly result: Promise<AggregationResult>;
 }
 
 /**
@@ -38,67 +38,65 @@ export interface RunningJob {
  */
 export function share(options: ShareOptions, run: Handler<Job, JobEnd>): Handler<PlannedCall, AggregationResult> {
   const { clock, limits, jobs, results, source } = options;
-  const flights = new SingleFlight<string, AggregationResult>();
 
-  async function start(
-    { plan, caller, place }: PlannedCall,
-    span: Span,
-    signal: AbortSignal,
-  ): Promise<AggregationResult> {
+  function start({ plan, caller, place }: PlannedCall): RunningJob {
     const { key } = plan;
-    using permit = place.move();
+    using opening = new DisposableStack();
+    const permit = opening.use(place.move());
+    const span = startSpan(plan, caller.span ?? NO_SPAN);
     const progress = new ProgressFeed({ ...plan, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const stages: StageInterval[] = [];
+    const phases: PhaseInterval[] = [];
     const callers = new JobCallers(clock, limits);
+    const { signal } = callers;
     const { client } = caller;
-    const parts = { plan, signatureKey: signatureKey(plan), client, span, progress, stages, times: callers, signal };
-    using collection = openCollection(parts, options);
-    const running = { collection, progress, stages, callers, span };
-    // After the last caller has left, another job may have the key.
-    signal.addEventListener('abort', () => jobs.end(key, running), { once: true });
-    jobs.start(key, running);
-    try {
-      const end = await unlessThreadsOverloaded(run({ key, plan, permit, collection, times: callers, signal }));
-      switch (end.kind) {
-        case 'signed':
-          return results.keep(plan, end);
-        case 'insufficient':
-          throw results.fail(plan, end);
-        case 'not yet':
-          throw new Error('a job ended before its time');
+    const parts = { plan, signatureKey: signatureKey(plan), client, span, progress, phases, times: callers, signal };
+    const collection = opening.use(openCollection(parts, options));
+    const opened = opening.move();
+
+    async function runToEnd(): Promise<AggregationResult> {
+      using _opened = opened;
+      try {
+        const end = await unlessThreadsOverloaded(run({ key, plan, permit, collection, times: callers, signal }));
+        switch (end.kind) {
+          case 'signed':
+            return results.keep(plan, end);
+          case 'insufficient':
+            throw results.fail(plan, end);
+          case 'not yet':
+            throw new Error('a job ended before its time');
+        }
+      } finally {
+        jobs.end(key, job);
       }
-    } finally {
-      jobs.end(key, running);
     }
+
+    const { promise: result, resolve } = Promise.withResolvers<AggregationResult>();
+    // All of its callers may have left.
+    result.catch(() => undefined);
+    const job: RunningJob = { collection, progress, phases, callers, span, result };
+    jobs.start(key, job);
+    // After the last caller has left, another job may have the key.
+    signal.addEventListener('abort', () => jobs.end(key, job), { once: true });
+    resolve(inSpan(span, runToEnd));
+    return job;
   }
 
   return async (call) => {
     const { plan, caller, wait, place } = call;
+    const { signal, span = NO_SPAN, onProgress } = caller;
+    signal.throwIfAborted();
     const joinedMs = clock.monotonicMs();
-    const own = new AbortController();
-    const fail = (outcome: Insufficient): void => own.abort(results.fail(plan, outcome));
-    const signed = flights.run(
-      plan.key,
-      (signal) => {
-        const span = startSpan(plan, caller.span ?? NO_SPAN);
-        return inSpan(span, () => start(call, span, signal));
-      },
-      AbortSignal.any([caller.signal, own.signal]),
-    );
-    // The flight has begun, so its job runs, unless it could not begin.
-    const job = jobs.get(plan.key);
+    const job = jobs.get(plan.key) ?? start(call);
     // Another caller's permits run it.
     place[Symbol.dispose]();
+    if (job.span.isRecorded) span.link(job.span);
+    const toError = (outcome: Insufficient): AggregatorError => results.fail(plan, outcome);
+    using joined = job.callers.join({ joinedMs, wait, signal, toError }, job.collection);
     using leaving = new DisposableStack();
-    if (job !== undefined) {
-      const { span = NO_SPAN, onProgress } = caller;
-      if (job.span.isRecorded) span.link(job.span);
-      leaving.use(job.callers.join({ joinedMs, wait, job, fail }));
-      if (onProgress !== undefined) leaving.defer(job.progress.subscribe(listenerAt(plan.pChainHeight, onProgress)));
-      leaving.defer(() => reportStages(call, job.stages, joinedMs, clock.monotonicMs()));
-    }
+    if (onProgress !== undefined) leaving.defer(job.progress.subscribe(listenerAt(plan.pChainHeight, onProgress)));
+    leaving.defer(() => reportPhases(call, job.phases, joinedMs, clock.monotonicMs()));
     try {
-      return resultAt(plan.pChainHeight, await signed);
+      return resultAt(plan.pChainHeight, await Promise.race([job.result, joined.left]));
     } catch (error) {
       throw error instanceof AggregatorError ? failureAt(plan.pChainHeight, error) : error;
     }
@@ -108,9 +106,15 @@ export function share(options: ShareOptions, run: Handler<Job, JobEnd>): Handler
 interface JobCaller {
   readonly joinedMs: number;
   readonly wait: PlannedCall['wait'];
-  readonly job: Pick<RunningJob, 'collection'>;
-  /** Fails this caller alone. */
-  readonly fail: (outcome: Insufficient) => void;
+  readonly signal: AbortSignal;
+  /** Makes the failure of this caller alone. */
+  readonly toError: (outcome: Insufficient) => Error;
+}
+
+/** Disposing of it removes the caller. */
+interface JoinedCaller extends Disposable {
+  /** Rejects when this caller's signal aborts, or when one of its times is over and the quorum is not there. */
+  readonly left: Promise<never>;
 }
 
 /** The callers of a job and their times, which begin when a caller joins or its wait ends, whichever is later. */
@@ -118,16 +122,29 @@ export class JobCallers implements CollectionTimes {
   readonly #clock: Clock;
   readonly #limits: Pick<AggregationLimits, 'repeatForMs' | 'requestTimeoutMs'>;
   readonly #callers = new Set<JobCaller>();
+  readonly #ending = new AbortController();
 
   constructor(clock: Clock, limits: Pick<AggregationLimits, 'repeatForMs' | 'requestTimeoutMs'>) {
     this.#clock = clock;
     this.#limits = limits;
   }
 
-  /** Returns a handle that removes the caller. */
-  join(caller: JobCaller): Disposable {
-    const { collection } = caller.job;
+  /** Aborts when the last caller has left, with the reason of its signal or its failure. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  join(caller: JobCaller, collection: Pick<Collection, 'notYet' | 'finish'>): JoinedCaller {
+    const { signal, wait, toError } = caller;
     this.#callers.add(caller);
+    const { promise: left, reject } = Promise.withResolvers<never>();
+    let reason: unknown = LEFT;
+    const leave = (why: unknown): void => {
+      reason = why;
+      reject(why);
+    };
+    const onAbort = (): void => leave(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
     let timers: (() => void)[] = [];
     const cancel = (): void => {
       for (const cancelTimer of timers) cancelTimer();
@@ -136,20 +153,25 @@ export class JobCallers implements CollectionTimes {
       cancel();
       const inMs = beginOf(caller) - this.#clock.monotonicMs();
       const at = (durationMs: number, outcome: () => Promise<Insufficient>) =>
-        this.#clock.after(Math.max(0, inMs + durationMs), () => void outcome().then(caller.fail));
+        this.#clock.after(
+          Math.max(0, inMs + durationMs),
+          () => void outcome().then((insufficient) => leave(toError(insufficient))),
+        );
       timers = [
         at(this.#limits.repeatForMs, () => collection.notYet()),
         at(this.#limits.requestTimeoutMs, () => collection.finish()),
       ];
     };
     schedule();
-    const { ends } = caller.wait;
-    ends?.addEventListener('abort', schedule, { once: true });
+    wait.ends?.addEventListener('abort', schedule, { once: true });
     return {
+      left,
       [Symbol.dispose]: () => {
         cancel();
-        ends?.removeEventListener('abort', schedule);
+        signal.removeEventListener('abort', onAbort);
+        wait.ends?.removeEventListener('abort', schedule);
         this.#callers.delete(caller);
+        if (this.#callers.size === 0) this.#ending.abort(reason);
       },
     };
   }
@@ -166,6 +188,9 @@ export class JobCallers implements CollectionTimes {
   }
 }
 
+/** Shared: a new error would capture a stack for each job. */
+const LEFT = new DOMException('no caller waits for this job any more', 'AbortError');
+
 function beginOf({ joinedMs, wait }: JobCaller): number {
   return Math.max(joinedMs, wait.untilMs);
 }
@@ -180,11 +205,11 @@ function startSpan({ signingSubnetID, pChainHeight, warpSet }: SigningPlan, pare
   return span;
 }
 
-/** Reports to a caller the stages of its job, each since the caller has joined. */
-function reportStages(call: PlannedCall, stages: readonly StageInterval[], joinedMs: number, nowMs: number): void {
-  for (const { stage, sinceMs, untilMs = nowMs } of stages) {
+/** Reports to a caller the phases of its job, each since the caller has joined. */
+function reportPhases(call: PlannedCall, phases: readonly PhaseInterval[], joinedMs: number, nowMs: number): void {
+  for (const { phase, sinceMs, untilMs = nowMs } of phases) {
     // The job may have begun before this caller joined.
-    if (untilMs >= joinedMs) reportStage(call, stage, untilMs - Math.max(sinceMs, joinedMs));
+    if (untilMs >= joinedMs) reportPhase(call, phase, untilMs - Math.max(sinceMs, joinedMs));
   }
 }
 

@@ -21,7 +21,14 @@ import {
   type MessagesOfTransactionsOptions,
 } from './messages-of-transactions.ts';
 
-export type L1Messages = ReturnType<typeof createL1Messages>;
+/** Finds the P-Chain's messages to L1s, and the messages of EVM transactions. All methods throw `AggregatorError`, or the signal's reason. */
+export interface L1Messages {
+  /** The chain of the validator manager that verifies a message of the P-Chain; undefined if it is not found soon. */
+  addresseeOf(message: UnsignedMessage, signal: AbortSignal): Promise<BlockchainID | undefined>;
+  ofTransaction(subject: TransactionSubject, signal: AbortSignal): Promise<MessageOfTransaction>;
+  /** The conversion of a subnet, or the end of a validation. */
+  ofJustification(justification: Uint8Array, signal: AbortSignal): Promise<L1MessageRequest>;
+}
 
 export interface L1MessageRequest {
   readonly message: UnsignedMessage;
@@ -48,8 +55,7 @@ export type L1MessagesOptions = MessagesOfTransactionsOptions &
 const MAX_ADDRESSEES = 10_000;
 const ADDRESSEE_MS = 1_500;
 
-/** Finds the P-Chain's messages to L1s, and the messages of EVM transactions. All methods throw `AggregatorError`, or the signal's reason. */
-export function createL1Messages(options: L1MessagesOptions) {
+export function createL1Messages(options: L1MessagesOptions): L1Messages {
   const { networkID, api, directory } = options;
   const evmMessages = createEvmMessages(options);
   const findMessage = createMessagesOfTransactions(options, evmMessages);
@@ -109,19 +115,17 @@ export function createL1Messages(options: L1MessagesOptions) {
   }
 
   return {
-    /** The chain of the validator manager that verifies a message of the P-Chain; undefined if it is not found soon. */
-    addresseeOf: async (message: UnsignedMessage, signal: AbortSignal): Promise<BlockchainID | undefined> =>
+    addresseeOf: async (message, signal) =>
       addressees.get(message.id) ??
       (await askOptionally({ ...options, timeoutMs: ADDRESSEE_MS }, signal, (until) => findAddressee(message, until))),
-    async ofTransaction({ txID, evm }: TransactionSubject, parent: AbortSignal): Promise<MessageOfTransaction> {
+    async ofTransaction({ txID, evm }, parent) {
       if (evm?.chain !== undefined) return await evmMessages.ofChain(txID, evm.chain, evm.logIndex, parent);
       return await askPChain(options, parent, async (signal) => {
         const found = await findMessage(txID, evm, signal);
         return 'managerChainID' in found ? toRequest(found, 'transaction', signal) : found;
       });
     },
-    /** The conversion of a subnet, or the end of a validation. */
-    ofJustification: (justification: Uint8Array, parent: AbortSignal): Promise<L1MessageRequest> =>
+    ofJustification: (justification, parent) =>
       askPChain(options, parent, async (signal) =>
         toRequest(await partsOfJustification(justification, signal), 'justification', signal),
       ),

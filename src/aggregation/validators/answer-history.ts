@@ -30,8 +30,29 @@ export interface LastOutcome {
 
 type TimeoutReason = Extract<AttemptOutcome, { kind: 'timed_out' }>['reason'];
 
-export type AnswerHistories = ReturnType<typeof createAnswerHistories>;
-export type AnswerHistory = ReturnType<AnswerHistories['of']>;
+/**
+ * Histories of nodes over all requests. They decide the order of asking, never a result.
+ * A client may have a node asked about a chain that it does not run, so failures count only for chains of the same subnet,
+ * except if the node answers no request.
+ */
+export interface AnswerHistories {
+  of(subnetID: SubnetID): AnswerHistory;
+}
+
+/** The histories of nodes for chains of one subnet. */
+export interface AnswerHistory {
+  /** Undefined if there is no fresh record. The object is live: read it at once. */
+  recordOf(nodeID: NodeID): AnswerRecord | undefined;
+  /**
+   * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or
+   * at the node; undefined if it gave no answer.
+   */
+  learn(nodeID: NodeID, outcome: AttemptOutcome, afterMs: number): number | undefined;
+  /** Records that a node is late, or refused what others signed. */
+  failed(nodeID: NodeID): void;
+  beginTrial(nodeID: NodeID): void;
+  pastOf(nodeID: NodeID): AnswerPast | undefined;
+}
 
 /** All validators that the network plans for: some 150 bytes each, and at most 1.5 KB with their past. */
 const MAX_NODES = 20_000;
@@ -97,14 +118,8 @@ class Entry implements AnswerRecord {
   }
 }
 
-/**
- * Histories of nodes over all requests. They decide the order of asking, never a result.
- * A client may have a node asked about a chain that it does not run, so failures count only for chains of the same subnet,
- * except if the node answers no request.
- *
- * @param slowMs an answer that takes longer counts as a failure
- */
-export function createAnswerHistories(clock: Clock, slowMs: number) {
+/** @param slowMs an answer that takes longer counts as a failure */
+export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHistories {
   const nodes = new LRUCache<NodeID, Entry>({ max: MAX_NODES });
   /** Keyed by subnet and node. */
   const inSubnets = new LRUCache<string, Entry>({
@@ -129,7 +144,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
     return entry;
   }
 
-  function of(subnetID: SubnetID) {
+  function of(subnetID: SubnetID): AnswerHistory {
     const find = (nodeID: NodeID): Entry | undefined =>
       counts.has(subnetID) ? inSubnets.peek(keyOf(subnetID, nodeID)) : undefined;
 
@@ -168,19 +183,14 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
     }
 
     return {
-      /** Undefined if there is no fresh record. The object is live: read it at once. */
-      recordOf(nodeID: NodeID): AnswerRecord | undefined {
+      recordOf(nodeID) {
         // Only new records keep an entry in the cache, not lookups.
         const ofAll = nodes.peek(nodeID);
         const ofThese = find(nodeID);
         const fresh = ofAll?.isFresh ? ofAll : undefined;
         return ofThese?.isFresh ? combine(fresh, ofThese) : fresh;
       },
-      /**
-       * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or
-       * at the node; undefined if it gave no answer.
-       */
-      learn(nodeID: NodeID, outcome: AttemptOutcome, afterMs: number): number | undefined {
+      learn(nodeID, outcome, afterMs) {
         if (outcome.kind === 'not_asked') return undefined;
         observe(nodeID, outcome, afterMs);
         switch (outcome.kind) {
@@ -207,12 +217,11 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
             return undefined;
         }
       },
-      /** Records that a node is late, or refused what others signed. */
-      failed: (nodeID: NodeID): void => refreshInSubnet(nodeID).fail(),
-      beginTrial(nodeID: NodeID): void {
+      failed: (nodeID) => refreshInSubnet(nodeID).fail(),
+      beginTrial(nodeID) {
         for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
       },
-      pastOf(nodeID: NodeID): AnswerPast | undefined {
+      pastOf(nodeID) {
         const entry = nodes.peek(nodeID);
         const last = find(nodeID)?.past ?? entry?.past;
         if (last === undefined) return undefined;

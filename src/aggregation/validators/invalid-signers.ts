@@ -9,22 +9,29 @@ const TRIAL_AGAIN_MS = 60_000;
 const MAX_SIGNERS = 20_000;
 
 /**
- * Signers that gave an invalid signature, by public key. They are asked last, and their signatures are verified alone before
+ * Signers, by public key, that gave an invalid signature. They are asked last, and their signatures are verified alone before
  * they are aggregated, so that each signer spoils one aggregate only. A trial every few minutes clears those that sign again.
  */
-export function createInvalidSigners(clock: Clock) {
+export interface InvalidSigners {
+  has(publicKeyHex: string): boolean;
+  add(publicKeyHex: string): void;
+  clear(publicKeyHex: string): void;
+  /** Whether the signer is to be asked beside others, to learn whether it signs again. */
+  isTrialDue(publicKeyHex: string): boolean;
+  /** Puts the next trial off. */
+  beginTrial(publicKeyHex: string): void;
+}
+
+export function createInvalidSigners(clock: Clock): InvalidSigners {
   const nextTrialMs = new LRUCache<string, number>({ max: MAX_SIGNERS });
   return {
     // Mostly empty, and called for every validator of a set.
-    has: (publicKeyHex: string): boolean => nextTrialMs.size > 0 && nextTrialMs.has(publicKeyHex),
-    isTrialDue: (publicKeyHex: string): boolean =>
-      clock.monotonicMs() >= (nextTrialMs.get(publicKeyHex) ?? Number.POSITIVE_INFINITY),
-    beginTrial(publicKeyHex: string): void {
+    has: (publicKeyHex) => nextTrialMs.size > 0 && nextTrialMs.has(publicKeyHex),
+    isTrialDue: (publicKeyHex) => clock.monotonicMs() >= (nextTrialMs.get(publicKeyHex) ?? Number.POSITIVE_INFINITY),
+    beginTrial(publicKeyHex) {
       if (nextTrialMs.has(publicKeyHex)) nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_AGAIN_MS);
     },
-    add: (publicKeyHex: string): void => void nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_INTERVAL_MS),
-    clear: (publicKeyHex: string): void => void nextTrialMs.delete(publicKeyHex),
+    add: (publicKeyHex) => void nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_INTERVAL_MS),
+    clear: (publicKeyHex) => void nextTrialMs.delete(publicKeyHex),
   };
 }
-
-export type InvalidSigners = ReturnType<typeof createInvalidSigners>;

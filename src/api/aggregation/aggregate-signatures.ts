@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { AggregationRequest } from '../../aggregation/request/aggregation-request.ts';
-import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import type { Parameters } from '../../http/parameters/check-parameters.ts';
 import { checkQuery, convertQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
@@ -10,6 +9,8 @@ import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../../http/request/route-access.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { text } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
+import { aggregationErrorResponses } from '../errors/aggregation-error-responses.ts';
 import { AggregationCall, chargeForSize } from './aggregation-call.ts';
 import { streamAggregation } from './aggregation-stream.ts';
 import {
@@ -34,7 +35,7 @@ const tags = ['Signature aggregation'];
 
 export function registerAggregateSignatures(
   server: Server,
-  { network, networkOf, onRequest }: NetworkOfPath,
+  { network, networkOf, onRequest }: NetworkOfPath<Network>,
   clock: Clock,
 ): void {
   const stopping = new AbortController();

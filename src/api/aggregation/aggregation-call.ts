@@ -1,21 +1,43 @@
-import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
+import type { AggregationPhase } from '../../aggregation/phase-timer.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import type { DeliveryAdvice } from '../../aggregation/signers/delivery-advice.ts';
 import type { SigningPlan } from '../../aggregation/signers/signing-plan.ts';
 import type { Caller } from '../../aggregation/stages/calls.ts';
-import type { AggregationFacts, RequestContext, ResolvedRequest } from '../../http/request/request-context.ts';
+import type { RequestContext } from '../../http/request/request-context.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/request/route-access.ts';
 import type { Span } from '../../telemetry/spans.ts';
+import type { BlockchainID, MessageID } from '../../warp/ids.ts';
+
+/** What is known about the aggregation that a request asks for. It grows while the aggregation runs. */
+export interface AggregationFacts {
+  readonly asked: AggregationRequest;
+  readonly resolved: ResolvedRequest | undefined;
+  readonly result: AggregationResult | undefined;
+  /** Milliseconds. */
+  readonly phases: Readonly<Partial<Record<AggregationPhase, number>>>;
+}
+
+export interface ResolvedRequest extends Pick<SigningPlan, 'signingSubnetID' | 'pChainHeight' | 'quorumNum'> {
+  readonly messageID: MessageID;
+  readonly sourceChainID: BlockchainID;
+  readonly destinationChainID: BlockchainID | undefined;
+}
+
+const calls = new WeakMap<RequestContext, AggregationFacts>();
+
+/** Returns what a request asks for; undefined until its body was parsed, and on routes without aggregation. */
+export function aggregationOf(context: RequestContext): AggregationFacts | undefined {
+  return calls.get(context);
+}
 
 /** The call of an aggregator for an HTTP request: its signal, its client, its charges, and the facts for its record. */
 export class AggregationCall implements Caller, AggregationFacts {
-  readonly network: string;
   readonly asked: AggregationRequest;
   readonly #context: RequestContext;
   onProgress: Caller['onProgress'];
   waitMs: number | undefined;
   waitEnds: AbortSignal | undefined;
-  readonly stages: Partial<Record<AggregationStage, number>> = {};
+  readonly phases: Partial<Record<AggregationPhase, number>> = {};
   onSigning: ((plan: SigningPlan) => void) | undefined;
   resolved: ResolvedRequest | undefined;
   result: AggregationResult | undefined;
@@ -23,9 +45,9 @@ export class AggregationCall implements Caller, AggregationFacts {
 
   constructor(context: RequestContext, network: string, asked: AggregationRequest) {
     this.#context = context;
-    this.network = network;
     this.asked = asked;
-    context.aggregate(this);
+    context.servedBy(network);
+    calls.set(context, this);
   }
 
   get signal(): AbortSignal {
@@ -62,9 +84,9 @@ export class AggregationCall implements Caller, AggregationFacts {
     this.advice = advice;
   }
 
-  onStage(stage: AggregationStage, durationMs: number): void {
-    this.stages[stage] = (this.stages[stage] ?? 0) + durationMs;
-    if (stage === 'execution') this.#context.addWait(durationMs);
+  onPhase(phase: AggregationPhase, durationMs: number): void {
+    this.phases[phase] = (this.phases[phase] ?? 0) + durationMs;
+    if (phase === 'execution') this.#context.addWait(durationMs);
   }
 }
 

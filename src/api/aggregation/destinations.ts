@@ -2,15 +2,16 @@ import { type Static, Type } from 'typebox';
 import { destinationWarnings } from '../../aggregation/signers/delivery-warnings.ts';
 import { type DestinationView, SOURCE_KINDS } from '../../aggregation/signers/destination-views.ts';
 import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/signers/signing-rule.ts';
-import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { parseID } from '../../http/parameters/parse-fields.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { VIEW_ACCESS } from '../../http/request/route-access.ts';
 import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
 import { WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
 import { type BlockchainID, P_CHAIN_ID } from '../../warp/ids.ts';
 import { CHAIN_ALIASES } from '../../warp/networks.ts';
+import { aggregationErrorResponses } from '../errors/aggregation-error-responses.ts';
 import { DELIVERY_FIELDS, presentAdvice } from './delivery-records.ts';
 
 const RULES = SIGNING_RULES.filter((rule) => rule !== 'named');
@@ -57,7 +58,7 @@ const DestinationBody = Type.Object(
 );
 export type DestinationBody = Static<typeof DestinationBody>;
 
-export function registerDestinations(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
+export function registerDestinations(server: Server, { network, networkOf, onRequest }: NetworkOfPath<Network>): void {
   server.get(
     '/v1/signatureAggregator/:network/destinations/:blockchainId',
     {

@@ -1,6 +1,6 @@
 import type { ProgressEvent, ProgressState } from '../../aggregation/collection/progress.ts';
 import type { AttemptOutcome } from '../../aggregation/validators/validator-outcome.ts';
-import { presentWhy } from '../../http/errors/aggregation-details.ts';
+import { presentWhy } from '../errors/aggregation-details.ts';
 import type { AggregationEvent, AggregationEventData } from './progress-records.ts';
 
 type StreamedRequest = Pick<

@@ -1,9 +1,9 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
-import { AggregationDetails, REASON } from '../../http/errors/aggregation-details.ts';
 import { ERROR_CODE } from '../../http/errors/error-body.ts';
 import type { EventStreamDescription } from '../../http/request/http-server.ts';
 import { Decimal, integer, oneOf, text } from '../../lib/encoding/schema.ts';
+import { AggregationDetails, REASON } from '../errors/aggregation-details.ts';
 import { SignedMessageBody } from './signed-message-record.ts';
 
 /**

@@ -3,9 +3,8 @@ import { MAX_REPLAY_BLOCKS } from '../../feed/feed.ts';
 import type { FeedMessage, MessageReader } from '../../feed/feed-message.ts';
 import type { AccessOptions } from '../../http/access/access.ts';
 import { isOperator } from '../../http/access/operator-access.ts';
-import { feedAggregationErrorResponses, feedErrorResponses } from '../../http/errors/error-body.ts';
+import { feedErrorResponses } from '../../http/errors/error-body.ts';
 import { HttpError } from '../../http/errors/http-error.ts';
-import { presentSentMessages } from '../../http/errors/sent-messages.ts';
 import { parseField, parseID, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
@@ -18,6 +17,8 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import { type BlockchainID, type MessageID, parseHexOrCb58Id } from '../../warp/ids.ts';
 import { INCLUDE } from '../aggregation/parse-aggregation-request.ts';
 import { prefersEvents } from '../aggregation/prefers-events.ts';
+import { feedAggregationErrorResponses } from '../errors/aggregation-error-responses.ts';
+import { presentSentMessages } from '../errors/sent-messages.ts';
 import { ORIGIN } from './cursor.ts';
 import { DeliveredMessage, presentDelivered } from './delivered-message.ts';
 import {
@@ -41,7 +42,7 @@ const START_RETRY_MS = 1_000;
 
 export interface FeedRoutesOptions {
   readonly networks: readonly Network[];
-  readonly paths: NetworkOfPath;
+  readonly paths: NetworkOfPath<Network>;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly access: AccessOptions;

@@ -1,17 +1,18 @@
 import { Type } from 'typebox';
 import type { AccessOptions } from '../../http/access/access.ts';
 import { isOperator } from '../../http/access/operator-access.ts';
-import { feedAggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { HttpError } from '../../http/errors/http-error.ts';
 import { parseID } from '../../http/parameters/parse-fields.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { REPLAY_ACCESS } from '../../http/request/route-access.ts';
 import { integer, text } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
+import { feedAggregationErrorResponses } from '../errors/aggregation-error-responses.ts';
 
 export interface ForgetRouteOptions {
-  readonly paths: NetworkOfPath;
+  readonly paths: NetworkOfPath<Network>;
   readonly access: AccessOptions;
 }
 

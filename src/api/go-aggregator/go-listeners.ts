@@ -8,6 +8,7 @@ import { registerMetrics } from '../../http/server/metrics-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
+import { aggregatorErrorFacts } from '../errors/aggregator-error-facts.ts';
 import { decideReadiness, type ServiceState } from '../health/health.ts';
 import { GO_ERROR_FORM } from './go-error-form.ts';
 import { goMetricsText } from './go-metrics.ts';
@@ -66,7 +67,7 @@ export async function openGoListeners(options: GoListenersOptions) {
 /** The Go aggregator serves all its paths on both ports. */
 async function createGoServer(network: Network, options: GoListenersOptions): Promise<Server> {
   const { metrics, clock, bodies, isStopping } = options;
-  const server = createBaseServer(options, GO_ERROR_FORM);
+  const server = createBaseServer({ ...options, factsOfError: aggregatorErrorFacts }, GO_ERROR_FORM);
   await registerGoRoutes(server, { metrics, clock, bodies, networks: [network], withNames: false });
   registerHealth(server, network, clock, isStopping);
   registerMetrics(server, options.registry.contentType, () => goMetricsText(options.registry, network.name));

@@ -62,7 +62,7 @@ const serializerCompiler = PLAIN_SERIALIZER;
 export function registerHealth(
   server: Server,
   networks: readonly Network[],
-  { network, networkOf, onRequest }: NetworkOfPath,
+  { network, networkOf, onRequest }: NetworkOfPath<Network>,
   { isStopping, identityProblem }: ServiceState,
 ): void {
   server.get(

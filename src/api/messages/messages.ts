@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { aggregationErrorResponses, bodyErrorResponses, plainErrorResponses } from '../../http/errors/error-body.ts';
+import { bodyErrorResponses, plainErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
@@ -9,12 +9,14 @@ import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { LOOKUP_ACCESS, VIEW_ACCESS } from '../../http/request/route-access.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { oneOf, text } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import { READING_FORMS } from '../../warp/reading.ts';
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
 import { SIGNED_EXAMPLE } from '../aggregation/signed-message-record.ts';
+import { aggregationErrorResponses } from '../errors/aggregation-error-responses.ts';
 import { DecodeResult, presentData } from './message-records.ts';
 import { readData } from './read-data.ts';
 import { parseOnlySigned, presentBasis, presentReport, VerificationResult } from './verification-record.ts';
@@ -55,7 +57,7 @@ const DecodeBody = Type.Object(
 );
 
 /** Routes that decode and verify messages. JSON.stringify serializes their unions faster than a compiled serializer. */
-export function registerMessages(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
+export function registerMessages(server: Server, { network, networkOf, onRequest }: NetworkOfPath<Network>): void {
   server.post(
     `${PATH}/verify`,
     {

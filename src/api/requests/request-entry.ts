@@ -1,13 +1,14 @@
 import type { Static } from 'typebox';
-import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
+import { type AggregationReport, AggregatorError } from '../../aggregation/aggregator-error.ts';
 import type { Subject } from '../../aggregation/request/aggregation-request.ts';
 import { byOutcome, type OutcomeWeights, weightsOf } from '../../aggregation/validators/validator-outcome.ts';
-import { type AggregationDetails, presentDetails } from '../../http/errors/aggregation-details.ts';
-import { presentSentMessages } from '../../http/errors/sent-messages.ts';
 import type { RequestEnd } from '../../http/observability/request-log.ts';
 import type { RequestContext } from '../../http/request/request-context.ts';
 import { evmHash } from '../../pchain/rpc/evm-api.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
+import { aggregationOf } from '../aggregation/aggregation-call.ts';
+import { type AggregationDetails, presentDetails } from '../errors/aggregation-details.ts';
+import { presentSentMessages } from '../errors/sent-messages.ts';
 import type { RequestRecord } from './request-record.ts';
 
 /** A record as it is kept. It is converted when it is read: repeated requests are frequent, and few records are read. */
@@ -26,8 +27,10 @@ const MAX_MESSAGES = 20;
 
 /** @returns undefined for what is no request for a signature, such as the preflight of one */
 export function entryOf(context: RequestContext, end: RequestEnd, endedAt: number): RequestEntry | undefined {
-  const { request, route, client, aggregation } = context;
-  const { code: errorCode, message: errorMessage, report, sentMessages } = context.failure ?? {};
+  const { request, route, client, network } = context;
+  const aggregation = aggregationOf(context);
+  const { code: errorCode, message: errorMessage, error } = context.failure ?? {};
+  const { report, sentMessages } = error instanceof AggregatorError ? error : {};
   const result = aggregation?.result;
   const outcome = errorCode ?? (end.isAnswered ? result && 'signed' : 'aborted');
   if (outcome === undefined) return undefined;
@@ -39,12 +42,12 @@ export function entryOf(context: RequestContext, end: RequestEnd, endedAt: numbe
     id: request.id,
     endedAt,
     durationMs: end.durationMs,
-    stages: aggregation?.stages ?? NO_STAGES,
+    stages: aggregation?.phases ?? NO_STAGES,
     // A proxy may name a client in any form.
     client: client.length > MAX_CLIENT_LENGTH ? client.slice(0, MAX_CLIENT_LENGTH) : client,
     method: request.method,
     route: route.url ?? '',
-    network: aggregation?.network,
+    network,
     messageId: message?.id ?? report?.messageID ?? resolved?.messageID,
     txHash: asked && transactionOf(asked.subject),
     transaction: asked && transactionOf(asked.subject),

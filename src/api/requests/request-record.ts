@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { byOutcome, OUTCOME_MEANINGS } from '../../aggregation/validators/validator-outcome.ts';
-import { AggregationDetails } from '../../http/errors/aggregation-details.ts';
 import { CODE_NAMES } from '../../http/errors/error-codes.ts';
-import { SentMessages } from '../../http/errors/sent-messages.ts';
 import { integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
+import { AggregationDetails } from '../errors/aggregation-details.ts';
+import { SentMessages } from '../errors/sent-messages.ts';
 
 /** How a request ended: `aborted` if its client disconnected before the answer. */
 export const REQUEST_OUTCOMES = ['signed', 'aborted', ...CODE_NAMES] as const;

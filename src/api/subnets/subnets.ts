@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox';
 import type { SubnetView } from '../../aggregation/subnets/subnet-view.ts';
-import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { pageOf, parsePageToken } from '../../http/parameters/page-token.ts';
 import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
@@ -9,8 +8,10 @@ import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/request/route-access.ts';
 import { text } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
 import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import { aggregationErrorResponses } from '../errors/aggregation-error-responses.ts';
 import { presentSubnetState } from '../health/health.ts';
 import { presentSubnet, presentValidator, SubnetListBody, SubnetViewBody } from './subnet-records.ts';
 
@@ -24,7 +25,7 @@ const PAGES = paged(DEFAULT_PAGE_SIZE, 1, MAX_PAGE_SIZE);
 const ViewQuery = Type.Object({ ...HEIGHT_PARAMETERS, ...PAGES });
 
 /** Views of subnets and their validators; they request no signatures. */
-export function registerSubnets(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
+export function registerSubnets(server: Server, { network, networkOf, onRequest }: NetworkOfPath<Network>): void {
   server.get(
     PATH,
     {

@@ -1,14 +1,15 @@
 import { Type } from 'typebox';
-import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { checkQuery, HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { UPTIME_ACCESS } from '../../http/request/route-access.ts';
 import { integer, optionalText, text } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
 import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-record.ts';
+import { aggregationErrorResponses } from '../errors/aggregation-error-responses.ts';
 
 const UptimeBody = Type.Object(
   {
@@ -20,7 +21,7 @@ const UptimeBody = Type.Object(
   { title: 'UptimeProof', description: 'Signed, verified ValidatorUptime message' },
 );
 
-export function registerUptime(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
+export function registerUptime(server: Server, { network, networkOf, onRequest }: NetworkOfPath<Network>): void {
   server.get(
     '/v1/signatureAggregator/:network/validations/:validationId/uptime',
     {

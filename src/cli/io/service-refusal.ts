@@ -1,10 +1,10 @@
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
 import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
-import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-details.ts';
+import { AggregationDetails, detailsOf } from '../../api/errors/aggregation-details.ts';
+import { SentMessages } from '../../api/errors/sent-messages.ts';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
-import { SentMessages } from '../../http/errors/sent-messages.ts';
 import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
 import { CommandFailure, EXIT, type ExitCode } from './exit-codes.ts';
 import { formatTable, percentOf, printable } from './text.ts';

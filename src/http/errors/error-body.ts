@@ -1,13 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import { type TSchema, Type } from 'typebox';
 import { integer, oneOf, text } from '../../lib/encoding/schema.ts';
-import { AggregationDetails } from './aggregation-details.ts';
 import { CODE_NAMES, ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
-import { SentMessages } from './sent-messages.ts';
 
 const TEXT = { description: 'What is wrong, and what is allowed' };
 const EXAMPLE_MESSAGE = 'what is wrong, and what is allowed';
-const PLAIN = { message: Type.String(TEXT) };
+export const PLAIN_FIELDS = { message: Type.String(TEXT) };
 const FORWARDED = {
   message: Type.Union([Type.String(), Type.Array(Type.String())], {
     description: `${TEXT.description}; a list if the upstream sent one`,
@@ -34,16 +32,12 @@ export const errorResponses = describeErrors('UpstreamError', ['upstream', 'api'
 export const metricsErrorResponses = describeErrors('MetricsError', ['upstream', 'api'], {
   message: Type.Array(Type.String(), TEXT),
 });
-export const aggregationErrorResponses = describeErrors('AggregationError', ['aggregator', 'api'], {
-  ...PLAIN,
-  details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
-});
 /** Error answers of a route that asks neither validators nor an upstream. */
-export const plainErrorResponses = describeErrors('Error', ['api'], PLAIN);
-export const requestErrorResponses = describeErrors('Error', ['requests', 'api'], PLAIN);
+export const plainErrorResponses = describeErrors('Error', ['api'], PLAIN_FIELDS);
+export const requestErrorResponses = describeErrors('Error', ['requests', 'api'], PLAIN_FIELDS);
 /** Error answers of a route that reads stored messages. */
 export const feedErrorResponses = describeErrors('FeedError', ['feed', 'api'], {
-  ...PLAIN,
+  ...PLAIN_FIELDS,
   details: Type.Optional(
     Type.Object(
       { oldestCursor: Type.Optional(text('Where a cursor has expired: the cursor of the oldest stored messages')) },
@@ -51,13 +45,8 @@ export const feedErrorResponses = describeErrors('FeedError', ['feed', 'api'], {
     ),
   ),
 });
-/** Error answers of a route that reads a stored message and may sign it again, or reads blocks again. */
-export const feedAggregationErrorResponses = describeErrors('AggregationError', ['feed', 'aggregator', 'api'], {
-  ...PLAIN,
-  details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
-});
 /** Error answers of a route that reads a body and sends no request. */
-export const bodyErrorResponses = describeErrors('Error', ['body'], PLAIN);
+export const bodyErrorResponses = describeErrors('Error', ['body'], PLAIN_FIELDS);
 /** Error answers of a route that forwards a body. */
 export const passedBodyErrorResponses = describeErrors('UpstreamError', ['upstream', 'api', 'body'], FORWARDED);
 
@@ -69,7 +58,7 @@ type ErrorResponses = (...statuses: readonly ErrorStatus[]) => Record<number, TS
  *
  * @param title name of the form in the OpenAPI document
  */
-function describeErrors(
+export function describeErrors(
   title: string,
   origins: readonly ErrorOrigin[],
   fields: { readonly message: TSchema } & Record<string, TSchema>,

@@ -1,5 +1,3 @@
-import type { AggregatorErrorCode } from '../../aggregation/aggregator-error.ts';
-
 /** Every status of an error that the service raises itself. */
 export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 410 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
 
@@ -286,7 +284,7 @@ const ENTRIES = {
     meaning: "A bug of the service; its log has the details under the answer's x-request-id",
     action: 'Report it with the x-request-id',
   },
-} satisfies Record<AggregatorErrorCode, ErrorCodeEntry> & Record<string, ErrorCodeEntry>;
+} satisfies Record<string, ErrorCodeEntry>;
 
 /** Every `code` of an error body. Stable: programs depend on it. */
 export type ErrorCode = keyof typeof ENTRIES;

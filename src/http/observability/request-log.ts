@@ -1,8 +1,6 @@
-import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { type LogLimit, LogThrottle } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { presentDetails } from '../errors/aggregation-details.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { clientNetwork } from '../request/client-identity.ts';
 import type { RequestContext } from '../request/request-context.ts';
@@ -54,22 +52,21 @@ export class RequestLog {
     }));
   }
 
-  /** Logs what each validator did, so that the operator needs no other source. */
-  aggregationFailed(context: RequestContext, { code, message, report }: AggregatorError): void {
+  /** @param failure what each validator did, so that the operator needs no other source */
+  aggregationFailed(
+    context: RequestContext,
+    { code, reason }: { readonly code: ErrorCode; readonly reason: string },
+    failure: object | undefined,
+  ): void {
     const omitted = code === 'overloaded' ? this.#refusals.take(context.client) : 0;
     if (omitted === undefined) return;
     this.#write('warn', 'aggregation failed', () => ({
       ...idsOf(context),
       ...(omitted > 0 && { ...clientFields(context), omittedOfClient: omitted }),
-      // The configured name; the path may have an alias.
-      network: context.aggregation?.network ?? (context.request.params as { readonly network?: string }).network,
+      network: context.network ?? (context.request.params as { readonly network?: string }).network,
       code,
-      reason: message,
-      ...(report !== undefined && {
-        messageId: report.messageID,
-        sourceChainId: report.sourceChainID,
-        ...presentDetails(report),
-      }),
+      reason,
+      ...failure,
     }));
   }
 

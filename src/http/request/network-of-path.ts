@@ -1,10 +1,14 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { oneOf } from '../../lib/encoding/schema.ts';
-import type { Network } from '../../network/network.ts';
 import { unknownNetwork } from '../errors/http-error.ts';
 
-export interface NetworkOfPath {
+interface NamedNetwork {
+  /** All names of the network in paths. */
+  readonly pathNames: readonly string[];
+}
+
+export interface NetworkOfPath<Network extends NamedNetwork> {
   /** Schema of the parameter: all names that paths may use. */
   readonly network: TSchema;
   readonly onRequest: onRequestHookHandler;
@@ -12,7 +16,9 @@ export interface NetworkOfPath {
   readonly networkOf: (request: FastifyRequest) => Network;
 }
 
-export function createNetworkOfPath(networks: readonly Network[]): NetworkOfPath {
+export function createNetworkOfPath<Network extends NamedNetwork>(
+  networks: readonly Network[],
+): NetworkOfPath<Network> {
   const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
   const served = [...byName.keys()];
   return {

@@ -1,11 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
-import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
-import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
-import type { SigningPlan } from '../../aggregation/signers/signing-plan.ts';
-import type { SentMessage } from '../../pchain/codec/evm-receipt.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import type { BlockchainID, MessageID } from '../../warp/ids.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { ClientGone } from '../errors/http-error.ts';
 import { type ApiKey, clientIdOf } from './client-identity.ts';
@@ -14,23 +8,6 @@ import { type ApiKey, clientIdOf } from './client-identity.ts';
 export interface Charging {
   chargeMore(context: RequestContext, units: number, advice?: string): Promise<void>;
   chargeAfterwards(context: RequestContext, units: number): Promise<void>;
-}
-
-/** What is known about the aggregation that a request asks for. It grows while the aggregation runs. */
-export interface AggregationFacts {
-  /** Configured name of the network. */
-  readonly network: string;
-  readonly asked: AggregationRequest;
-  readonly resolved: ResolvedRequest | undefined;
-  readonly result: AggregationResult | undefined;
-  /** Milliseconds. */
-  readonly stages: Readonly<Partial<Record<AggregationStage, number>>>;
-}
-
-export interface ResolvedRequest extends Pick<SigningPlan, 'signingSubnetID' | 'pChainHeight' | 'quorumNum'> {
-  readonly messageID: MessageID;
-  readonly sourceChainID: BlockchainID;
-  readonly destinationChainID: BlockchainID | undefined;
 }
 
 /** An answer that is a stream of events. */
@@ -46,17 +23,15 @@ export interface RequestFailure {
   readonly code: ErrorCode;
   /** The error text of the answer; undefined if an upstream wrote it. */
   readonly message?: string | undefined;
-  /** What the validators did, if an aggregation failed. */
-  readonly report?: AggregationReport | undefined;
-  /** The messages of the transaction, if the client has to choose one. */
-  readonly sentMessages?: readonly SentMessage[] | undefined;
+  /** The error itself, which may have more for those that know its class. */
+  readonly error?: unknown;
   /** Status that a plain answer would have had, if a stream ended with the error after its 200. */
   readonly statusOfStream?: number | undefined;
 }
 
 /**
- * Record of one request, from its first hook to its access line: `request.context`. Each part of the service adds its facts by a method,
- * and reads those of others.
+ * Record of one request, from its first hook to its access line: `request.context`. Each part of the HTTP side adds its facts by a method, and
+ * reads those of others. What a route knows besides, such as the aggregation, it keeps by this object.
  */
 export class RequestContext {
   readonly request: FastifyRequest;
@@ -71,7 +46,7 @@ export class RequestContext {
   #units = 0;
   #waitedMs = 0;
   #failure: RequestFailure | undefined;
-  #aggregation: AggregationFacts | undefined;
+  #network: string | undefined;
   #stream: AnswerStream | undefined;
   #gone: AbortController | undefined;
 
@@ -108,9 +83,9 @@ export class RequestContext {
     return this.#failure;
   }
 
-  /** Undefined until the body was parsed, and on routes without aggregation. */
-  get aggregation(): AggregationFacts | undefined {
-    return this.#aggregation;
+  /** Configured name of the network, of which the path may have an alias; undefined until a route has looked it up. */
+  get network(): string | undefined {
+    return this.#network;
   }
 
   /** Undefined unless the answer is a stream of events. */
@@ -144,8 +119,8 @@ export class RequestContext {
     this.#failure = failure;
   }
 
-  aggregate(facts: AggregationFacts): void {
-    this.#aggregation = facts;
+  servedBy(network: string): void {
+    this.#network = network;
   }
 
   answerAsStream(stream: AnswerStream): void {

@@ -7,6 +7,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { Tracer } from '../../telemetry/spans.ts';
 import { AccessGate, type AccessOptions, registerAccess, requireRouteAccess } from '../access/access.ts';
 import { allowOrigin, registerCors } from '../access/cors.ts';
+import type { FactsOfError } from '../errors/error-facts.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
 import { badRequest, noSuchRoute } from '../errors/http-error.ts';
 import { createRequestObserver, type RequestObserverOptions, startSpan } from '../observability/observe-requests.ts';
@@ -34,6 +35,8 @@ export interface BaseServerOptions extends RequestObserverOptions {
   readonly maxConnections?: number | undefined;
   /** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections; 30 s by default. */
   readonly requestArrivalTimeoutMs?: number;
+  /** Knows more of the errors that routes raise than their codes. */
+  readonly factsOfError?: FactsOfError;
   /** Shared by all listeners of the process. */
   readonly bodies: RequestBodies;
   /** Time that open requests have when the server closes. */
@@ -69,7 +72,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   const { trustedProxies } = access;
   const log = new RequestLog(logger, clock);
   const warnings = createThrottledWarnings(logger, clock);
-  const handleError = createErrorHandler(log, form, clock);
+  const handleError = createErrorHandler({ log, form, clock, factsOf: options.factsOfError ?? (() => undefined) });
   const malformed = {
     log,
     form,

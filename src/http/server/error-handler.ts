@@ -1,10 +1,9 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { CodedError } from '../../lib/net/coded-error.ts';
 import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
-import { detailsOf } from '../errors/aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
+import type { ErrorFacts, FactsOfError } from '../errors/error-facts.ts';
 import type { ErrorAnswer, ErrorForm } from '../errors/error-form.ts';
 import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
 import { describeValidation, MISSING_BODY } from '../errors/validation-text.ts';
@@ -18,12 +17,15 @@ export const MAX_PARAM_LENGTH = 1_000;
 
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
-/** @param formOfServer the form of routes that declare no other */
-export function createErrorHandler(
-  log: RequestLog,
-  formOfServer: ErrorForm,
-  clock: Pick<Clock, 'after'>,
-): ErrorHandler {
+export interface ErrorHandlerOptions {
+  readonly log: RequestLog;
+  /** The form of routes that declare no other. */
+  readonly form: ErrorForm;
+  readonly factsOf: FactsOfError;
+  readonly clock: Pick<Clock, 'after'>;
+}
+
+export function createErrorHandler({ log, form: formOfServer, factsOf, clock }: ErrorHandlerOptions): ErrorHandler {
   return (error, request, reply) => {
     const { context } = request;
     const { stream, route } = context;
@@ -33,15 +35,15 @@ export function createErrorHandler(
       reply.hijack();
       return;
     }
-    const answer = answerTo(error, request, form);
+    const facts = factsOf(error);
+    const answer = answerTo(error, facts, request, form);
     const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
     const statusCode = form.statusOf(code);
-    const { report, sentMessages } = error instanceof AggregatorError ? error : {};
     const statusOfStream = stream?.hasBegun === true ? statusCode : undefined;
-    context.fail({ code, message: String(message), report, sentMessages, statusOfStream });
+    context.fail({ code, message: String(message), error, statusOfStream });
     if (code === 'internal_error') log.unexpected(context, error);
-    else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
-      log.aggregationFailed(context, error);
+    else if (facts !== undefined && (statusCode >= 500 || facts.failure !== undefined))
+      log.aggregationFailed(context, { code, reason: error.message }, facts.failure);
     else if (statusCode < 500 || route.config?.isRecorded === true) log.refused(context, code, String(message));
     const body = form.bodyOf(answer, statusCode, request.url);
     const retryAfter = retryAfterMs === undefined ? undefined : retryAfterSeconds(retryAfterMs);
@@ -69,15 +71,16 @@ function endsConnection(code: ErrorCode, { is404, raw }: FastifyRequest): boolea
   return !raw.complete && (is404 || code === 'body_too_large');
 }
 
-function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {
-  if (error instanceof AggregatorError) {
-    const { code, field, retryAfterMs } = error;
-    const message = field === undefined ? error.message : `${fieldNames[field]}: ${error.message}`;
-    return { code, message, details: detailsOf(error), retryAfterMs };
-  }
+function answerTo(
+  error: FastifyError,
+  facts: ErrorFacts | undefined,
+  request: FastifyRequest,
+  { fieldNames }: ErrorForm,
+): ErrorAnswer {
   if (error instanceof CodedError && isErrorCode(error.code)) {
-    const { code, message, retryAfterMs } = error;
-    return { code, message, retryAfterMs, details: error instanceof HttpError ? error.details : undefined };
+    const { code, retryAfterMs } = error;
+    const message = facts?.field === undefined ? error.message : `${fieldNames[facts.field]}: ${error.message}`;
+    return { code, message, retryAfterMs, details: error instanceof HttpError ? error.details : facts?.details };
   }
   if (error.validation !== undefined) {
     return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };

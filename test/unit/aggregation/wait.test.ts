@@ -39,12 +39,12 @@ describe('a message that is executed while its client waits', () => {
       { clock, penalties: { ...penalties, chargeUnsigned: () => void charges.push(clock.monotonicMs()) } },
     );
     executeAt(harness, 8_000);
-    const stages: Record<string, number> = {};
-    const onStage = (stage: string, ms: number): void => void (stages[stage] = (stages[stage] ?? 0) + ms);
-    await harness.finish(harness.start({}, { client: 'client', waitMs: 10_000, onStage }));
+    const phases: Record<string, number> = {};
+    const onPhase = (phase: string, ms: number): void => void (phases[phase] = (phases[phase] ?? 0) + ms);
+    await harness.finish(harness.start({}, { client: 'client', waitMs: 10_000, onPhase }));
     expect(clock.monotonicMs()).toBeLessThanOrEqual(8_000 + 400 + 4 * ANSWER_MS);
     expect(charges).toEqual([]);
-    expect(stages['execution']).toBeGreaterThan(7_000);
+    expect(phases['execution']).toBeGreaterThan(7_000);
     const text = await harness.registry.metrics();
     const sum = Number(/aggregation_duration_seconds_sum\{outcome="signed"\} (\S+)/.exec(text)?.[1]);
     expect(sum).toBeLessThan(1);

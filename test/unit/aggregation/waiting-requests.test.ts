@@ -90,7 +90,7 @@ describe('permits to wait', () => {
       for (let count = 0; ; count += 1) {
         const permit = await acquire(admission, client);
         try {
-          permit.wait(MIB);
+          permit.suspend(MIB);
         } catch (error) {
           expect(error).toMatchObject({ code: 'overloaded', retryAfterMs: 1_000 });
           permit[Symbol.dispose]();
@@ -107,7 +107,7 @@ describe('permits to wait', () => {
   test('are exchanged for a permit in turn, beside new requests', async () => {
     const admission = createPermits(1);
     const first = await acquire(admission, 'a');
-    first.wait(0);
+    first.suspend(0);
     const second = await acquire(admission, 'a');
     const others = ['a', 'a', 'a'].map((client) => acquire(admission, client));
     const resumed = first.resume(NEVER);

@@ -53,7 +53,7 @@ test('a late signature that makes the quorum while a job waits for its permit le
   clock.after(700, () => source.connect(last));
   const permit = {
     rest: () => undefined,
-    wait: () => expect.fail('nobody refused'),
+    suspend: () => expect.fail('nobody refused'),
     resume: () => new Promise<void>((resolve) => clock.after(200, resolve)),
   };
   const { value, atMs } = await fixture.run({ quorum: 67, permit });
@@ -74,7 +74,7 @@ describe('validators that refuse', () => {
     }
     const permit = {
       rest: () => void events.push('rest'),
-      wait: () => void events.push('wait'),
+      suspend: () => void events.push('suspend'),
       resume: async () => {
         events.push('resume');
         await drain();
@@ -83,7 +83,7 @@ describe('validators that refuse', () => {
     };
     await fixture.run({ quorum: 90, permit });
     // Two are asked again and again without a permit, and the third one with it.
-    expect(events).toEqual(['asked', 'wait', 'asked', 'resume', 'resumed', 'asked']);
+    expect(events).toEqual(['asked', 'suspend', 'asked', 'resume', 'resumed', 'asked']);
   });
 
   test('are asked again though the permit comes after the time for that', async () => {
@@ -91,7 +91,7 @@ describe('validators that refuse', () => {
     for (const position of [0, 1, 2]) fixture.script(position, 'refuses', 'signs');
     const permit = {
       rest: () => undefined,
-      wait: () => undefined,
+      suspend: () => undefined,
       resume: () => new Promise<void>((resolve) => fixture.clock.after(LIMITS.repeatForMs, resolve)),
     };
     const { value } = await fixture.run({ quorum: 90, permit });
@@ -103,7 +103,7 @@ describe('validators that refuse', () => {
     for (const position of [0, 1, 2]) fixture.script(position, 'refuses', 'signs');
     const permit = {
       rest: () => undefined,
-      wait: () => undefined,
+      suspend: () => undefined,
       resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
     };
     const { value, atMs } = await fixture.run({ quorum: 90, permit });
@@ -116,7 +116,7 @@ describe('validators that refuse', () => {
     for (const position of [0, 1, 2]) fixture.script(position, 'refuses', 'signs');
     const permit = {
       rest: () => undefined,
-      wait: () => undefined,
+      suspend: () => undefined,
       resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
     };
     const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33, permit });

@@ -207,7 +207,7 @@ export function createFixture(options: FixtureOptions) {
     const client = CLIENT;
     const progress = options.progress ?? createFeed();
     const key = signatureKey(plan);
-    const shared = { plan, signatureKey: key, client, span: NO_SPAN, progress, stages: [], times: callers, signal };
+    const shared = { plan, signatureKey: key, client, span: NO_SPAN, progress, phases: [], times: callers, signal };
     using collection = openCollection(shared, { ...deps, ...more });
     options.onOpen?.(collection);
     let isHeld = true;
@@ -216,9 +216,9 @@ export function createFixture(options: FixtureOptions) {
         isHeld = false;
         options.permit?.rest();
       },
-      wait(bytes) {
+      suspend(bytes) {
         isHeld = false;
-        options.permit?.wait(bytes);
+        options.permit?.suspend(bytes);
       },
       async resume(until) {
         if (!isHeld) await options.permit?.resume(until);
@@ -231,7 +231,12 @@ export function createFixture(options: FixtureOptions) {
     ended.catch(() => undefined);
     const { promise: over, resolve: fail } = Promise.withResolvers<Insufficient>();
     const wait = { untilMs: 0, ends: undefined, spentMs: 0, [Symbol.dispose]: () => undefined };
-    using _caller = callers.join({ joinedMs: clock.monotonicMs(), wait, job: { collection }, fail });
+    const toError = (insufficient: Insufficient): Error => {
+      fail(insufficient);
+      return new Error('the time of the caller is over');
+    };
+    using caller = callers.join({ joinedMs: clock.monotonicMs(), wait, signal, toError }, collection);
+    caller.left.catch(() => undefined);
     const outcome = await Promise.race([ended, over]);
     left.abort(new Error('the only caller has left'));
     if (outcome.kind === 'not yet') throw new Error('a job ended before its time');

@@ -132,7 +132,7 @@ test('any plan keeps the rules', () => {
       // Otherwise answers are awaited that can make a refusal final.
       const isInReach =
         state.tally.signedWeight + weightOf(state, ({ maySign }) => maySign) >= state.tally.neededWeight;
-      if (isInReach && (planned.kind === 'ask' || planned.kind === 'wait')) expectBestFirst(state, asked);
+      if (isInReach && (planned.kind === 'ask' || planned.kind === 'pending')) expectBestFirst(state, asked);
       if ('wakeAtMs' in planned) expectWake(state, planned.wakeAtMs, asked);
     }),
     { numRuns: 3_000 },
@@ -148,7 +148,7 @@ function expectKind(state: State, planned: ReturnType<typeof plan>): void {
   else if (possible < tally.neededWeight) {
     const { totalWeight } = tally.warpSet;
     const forGood = weightOf(state, ({ isForGood }) => isForGood);
-    expect(planned).toMatchObject({ kind: 'wait', isIdle: false });
+    expect(planned).toMatchObject({ kind: 'pending', isIdle: false });
     expect(forGood > 0n && totalWeight - forGood >= tally.neededWeight).toBe(true);
     expect(totalWeight - forGood - weightOf(state, ({ isDueNow }) => isDueNow)).toBeLessThan(tally.neededWeight);
     return;
@@ -250,7 +250,7 @@ test('an avoided validator is not asked while a late one may give the quorum, th
   tally.set(2, stateOf({ kind: 'asking', lateAtMs: NOW - 1 }));
   const times = { nowMs: NOW, connectDeadlineMs: 0, mayRepeat: false };
   const planned = planCollection(tally, { ...PLAIN, ...times, isConnected: () => true, limits: LIMITS });
-  expect(planned).toMatchObject({ kind: 'wait' });
+  expect(planned).toMatchObject({ kind: 'pending' });
 });
 
 test('a quorum that needs a validator that refuses is not yet there, though an avoided one could bring it', () => {

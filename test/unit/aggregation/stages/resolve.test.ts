@@ -76,7 +76,7 @@ test('gives the caller the plan before it goes on, and the time that it took', a
       { subject: SUBJECT },
       {
         onResolved: (plan) => void seen.push(plan, planned.length),
-        onStage: (stage) => void seen.push(stage),
+        onPhase: (phase) => void seen.push(phase),
       },
     ),
   );

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
 import { RunningJobs } from '../../../../src/aggregation/admission/running-jobs.ts';
-import type { StageInterval } from '../../../../src/aggregation/aggregator-metrics.ts';
 import type { Job, JobEnd } from '../../../../src/aggregation/collection/job.ts';
+import type { PhaseInterval } from '../../../../src/aggregation/phase-timer.ts';
 import { createResultCache } from '../../../../src/aggregation/results/result-cache.ts';
 import type { PlannedCall } from '../../../../src/aggregation/stages/calls.ts';
 import { type RunningJob, share } from '../../../../src/aggregation/stages/share.ts';
@@ -160,19 +160,19 @@ test('a failure of the job is a failure for all, at the height of each', async (
   await expect(results[1]).rejects.toMatchObject({ report: { pChainHeight: 99n } });
 });
 
-test('a caller has the stages of its job since it joined, and waits while a block is executed', async () => {
+test('a caller has the phases of its job since it joined, and waits while a block is executed', async () => {
   const { clock, jobs, running, start } = create();
   const first = start(plannedCall(PLAN));
-  const stages = running.get(PLAN.key)!.stages as StageInterval[];
-  stages.push(
-    { stage: 'connect', sinceMs: 0, untilMs: 10 },
-    { stage: 'collect', sinceMs: 10, untilMs: 30 },
-    { stage: 'execution', sinceMs: 30, untilMs: 50 },
-    { stage: 'verify', sinceMs: 50, untilMs: undefined },
+  const phases = running.get(PLAN.key)!.phases as PhaseInterval[];
+  phases.push(
+    { phase: 'connect', sinceMs: 0, untilMs: 10 },
+    { phase: 'collect', sinceMs: 10, untilMs: 30 },
+    { phase: 'execution', sinceMs: 30, untilMs: 50 },
+    { phase: 'verify', sinceMs: 50, untilMs: undefined },
   );
   await clock.advance(20);
-  const passed: [stage: string, durationMs: number][] = [];
-  const call = plannedCall(PLAN, { onStage: (...stage) => void passed.push(stage) });
+  const passed: [phase: string, durationMs: number][] = [];
+  const call = plannedCall(PLAN, { onPhase: (...phase) => void passed.push(phase) });
   const second = start(call);
   await clock.advance(40);
   jobs[0]?.end(SIGNED);

@@ -62,7 +62,7 @@ export function recordedPlace(acquire: PlannedCall['place']['acquire'] = async (
   const permit = {
     rest: () => void events.push('rest'),
     resume: async () => void events.push('resume'),
-    wait: () => void events.push('wait'),
+    suspend: () => void events.push('suspend'),
     [Symbol.dispose]: () => void events.push('released'),
   };
   const place: PlannedCall['place'] = {

@@ -168,7 +168,7 @@ test('a record sums up a stage that occurred twice, and bounds the texts of clie
   const report = { ...ids, pChainHeight: 1n, tally: summarizeTally(tally, () => undefined) };
   const aggregator: Aggregator = {
     async aggregate(_request, options) {
-      for (const durationMs of [5, 7]) options.onStage?.('collect', durationMs);
+      for (const durationMs of [5, 7]) options.onPhase?.('collect', durationMs);
       throw new AggregatorError('insufficient_weight', 'too little', { report });
     },
   };

@@ -32,7 +32,7 @@ test('durations leave out the time in which a transaction was awaited', async ()
   const aggregator: Aggregator = {
     async aggregate(_request, options) {
       await clock.advance(7_500);
-      options.onStage?.('execution', options.waitMs ?? 0);
+      options.onPhase?.('execution', options.waitMs ?? 0);
       return RESULT;
     },
   };
