@@ -23,7 +23,7 @@ const devnet = await startFaultyDevnet({
 floodFrames();
 await misbehave((process.argv[3] ?? 'none') as Misbehaving, Number(process.argv[4] ?? 0));
 const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
-registerDevnetRoutes(server, () => devnet, 'fuji');
+registerDevnetRoutes(server, devnet, 'fuji');
 // Signature requests that all validators have received.
 server.get('/app-requests', async () => ({
   count: devnet.nodeIDs.reduce((sum, _, index) => sum + devnet.validator(index).appRequestCount, 0),

@@ -1,4 +1,4 @@
-import { DEVNET_L1 } from '../src/config/load/overlays.ts';
+import { DEVNET_L1 } from '../src/config/schema/network-schema.ts';
 import { AGGREGATION_PATH } from './client.ts';
 import type { RequestKind } from './load-requests.ts';
 import { startProcess } from './processes.ts';

@@ -1,36 +1,46 @@
 import type { Devnet } from '../devnet/devnet.ts';
 import { ConsolePart } from './console-part.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';
-import { loadDevnetPart } from './devnet-part.ts';
+import { type DevnetPartOptions, startDevnetPart } from './devnet-part.ts';
 
-export interface AppOptions extends Omit<CoreOptions, 'devnet' | 'console'> {
-  /** Receives the progress of a devnet's start for people. */
-  readonly onProgress?: (text: string) => void;
-}
+export interface AppOptions
+  extends Omit<CoreOptions, 'parts' | 'examples' | 'startPage'>,
+    Pick<DevnetPartOptions, 'signal' | 'onProgress'> {}
 
 /** The whole service. Disposing of it closes it; running requests have the shutdown timeout. */
 export interface App extends Core {
-  /** Undefined without a devnet in the configuration, and before its start. */
+  /** Undefined without a devnet in the configuration. */
   readonly devnet: Devnet | undefined;
   /** Prepares the console's files, which the first visitor would wait for. */
   prepareConsole(): Promise<void>;
 }
 
-/** Starts the service with the parts that the configuration has. */
-export async function startApp({ onProgress, ...options }: AppOptions): Promise<App> {
-  const { config, clock, logger } = options;
-  const { server, metrics, networks, upstream } = config;
-  const hasNodeUpstream = upstream.endpoints.node !== undefined;
-  const devnet = await loadDevnetPart({ networks, clock, logger, hasNodeUpstream, onProgress });
+/** Starts the service with the parts that the configuration has; first the devnet. */
+export async function startApp({ signal, onProgress, ...options }: AppOptions): Promise<App> {
+  const { clock, logger } = options;
+  const { server, metrics } = options.config;
+  await using opened = new AsyncDisposableStack();
+  const devnet = opened.use(await startDevnetPart(options.config, { clock, logger, signal, onProgress }));
+  const config = devnet?.applyTo(options.config) ?? options.config;
   const hasFigures = metrics.port === undefined;
   const console =
     server.ownApi && server.console ? new ConsolePart({ hasDevnet: devnet !== undefined, hasFigures }) : undefined;
-  const core = await startCore({ ...options, devnet, console });
+  opened.use(console);
+  const core = opened.use(
+    await startCore({
+      ...options,
+      config,
+      parts: [devnet, console].filter((part) => part !== undefined),
+      examples: devnet?.examples,
+      startPage: console?.sendPage,
+    }),
+  );
+  const closing = opened.move();
   return {
     ...core,
-    get devnet(): Devnet | undefined {
-      return devnet?.devnet;
-    },
+    devnet: devnet?.devnet,
     prepareConsole: async () => console?.prepare(),
+    update: (next) => core.update(devnet?.applyTo(next) ?? next),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

@@ -22,10 +22,9 @@ import type { Logger } from '../telemetry/logger.ts';
 import { createMetrics, type Metrics, ServiceRegistry } from '../telemetry/metrics.ts';
 import { openTracer } from '../telemetry/open-tracer.ts';
 import type { NodeID } from '../warp/ids.ts';
-import type { ConsolePart } from './console-part.ts';
-import type { DevnetPart } from './devnet-part.ts';
+import type { AppPart } from './app-part.ts';
 import { connectionLimits } from './file-limits.ts';
-import { openServers, showBuild } from './servers.ts';
+import { type AppServersOptions, openServers, showBuild } from './servers.ts';
 
 /** Limits that are no settings. */
 export interface AppLimits {
@@ -36,15 +35,14 @@ export interface AppLimits {
   readonly fileLimit?: number;
 }
 
-export interface CoreOptions {
+export interface CoreOptions extends Pick<AppServersOptions, 'examples' | 'startPage'> {
   readonly config: Config;
   /** Replaces some limits, for tests. */
   readonly limits?: AppLimits;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  readonly devnet: DevnetPart | undefined;
-  readonly console: ConsolePart | undefined;
+  readonly parts: readonly AppPart[];
   /** Replaces names of settings in texts for operators, if the configuration has another form. */
   readonly describe?: (text: string) => string;
 }
@@ -72,8 +70,7 @@ export interface Core extends AsyncDisposable {
 
 /** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
 export async function startCore(options: CoreOptions): Promise<Core> {
-  const { config, limits: replaced = {}, logger, clock, random, devnet, console, describe } = options;
-  const parts = [devnet, console].filter((part) => part !== undefined);
+  const { config, limits: replaced = {}, logger, clock, random, parts, describe } = options;
   await using opened = new AsyncDisposableStack();
   const { name: serviceName, version } = packageJson;
   const registry = new ServiceRegistry(clock);
@@ -97,33 +94,29 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
   const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
-  // In reverse order, after the networks, which are clients of a part.
-  for (const part of parts) opened.use(part);
   const fileLimit = replaced.fileLimit ?? readFileLimit();
   const { maxConnections, maxPeerConnections } = connectionLimits(fileLimit, config);
   if (maxConnections < MAX_CONNECTIONS) {
     const text = 'the limit of open files (ulimit -n) allows fewer connections than the service would accept';
     logger.warn({ fileLimit, maxConnections, maxPeerConnections }, text);
   }
-  const networks = config.networks.map((network) => {
-    const apiSource = devnet?.apiSource(network.name);
-    return opened.use(
+  const networks = config.networks.map((network) =>
+    opened.use(
       createServedNetwork({
         network,
         identity,
         bls,
-        // A source is a different network in each process, with the same name and ID.
-        shared: apiSource === undefined ? shared : undefined,
+        // The devnet is a different network in each process, with the same name and ID.
+        shared: network.name === config.devnet?.network ? undefined : shared,
         describe,
         ...ports,
         aggregation: { ...aggregationLimits(config.aggregation), ...replaced.aggregation },
         limits: { maxPeerConnections, ...replaced.network },
         storePath: config.store.path,
-        apiSource,
       }),
-    );
-  });
-  for (const part of parts) part.start({ clock, registry, upstreams, networks, version });
+    ),
+  );
+  for (const part of parts) part.start?.({ clock, registry, networks, version });
   const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
   let isStopping = false;
   const { url, server, goUrls } = await openServers(opened, {
@@ -139,8 +132,9 @@ export async function startCore(options: CoreOptions): Promise<Core> {
     access,
     upstreams,
     shared,
-    devnet,
-    console,
+    parts,
+    examples: options.examples,
+    startPage: options.startPage,
     identityProblem: () => identityWatch.problem(),
     isStopping: () => isStopping,
   });

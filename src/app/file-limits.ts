@@ -14,7 +14,7 @@ export interface ConnectionLimits {
   readonly maxPeerConnections: number;
 }
 
-type Divided = Pick<Config, 'networks' | 'server'>;
+type Divided = Pick<Config, 'devnet' | 'networks' | 'server'>;
 
 /**
  * Divides the files that the process may open, so that no connection fails for want of one: at the limit the system resets new
@@ -22,10 +22,13 @@ type Divided = Pick<Config, 'networks' | 'server'>;
  *
  * @param fileLimit undefined: there is none
  */
-export function connectionLimits(fileLimit: number | undefined, { networks, server }: Divided): ConnectionLimits {
+export function connectionLimits(
+  fileLimit: number | undefined,
+  { devnet, networks, server }: Divided,
+): ConnectionLimits {
   const files = fileLimit ?? Number.POSITIVE_INFINITY;
   const listeners = countListeners({ networks, server });
-  const free = Math.max(0, files - Math.min(OTHER_FILES, files / 4) - filesOfDevnet(networks));
+  const free = Math.max(0, files - Math.min(OTHER_FILES, files / 4) - filesOfDevnet(devnet));
   const maxConnections = atMost(MAX_CONNECTIONS, free / 2 / listeners);
   const forPeers = free - maxConnections * listeners;
   return { maxConnections, maxPeerConnections: atMost(DEFAULT_DIAL_LIMITS.maxConnections, forPeers / networks.length) };
@@ -36,9 +39,12 @@ export function connectionLimits(fileLimit: number | undefined, { networks, serv
  *
  * @param validators number of those of each network
  */
-export function requiredFiles({ networks }: Pick<Divided, 'networks'>, validators: readonly number[]): number {
+export function requiredFiles(
+  { devnet, networks }: Pick<Divided, 'devnet' | 'networks'>,
+  validators: readonly number[],
+): number {
   // Half of what is free is for clients.
-  return OTHER_FILES + filesOfDevnet(networks) + 2 * filesOfPeers(networks, validators);
+  return OTHER_FILES + filesOfDevnet(devnet) + 2 * filesOfPeers(networks, validators);
 }
 
 /**
@@ -46,10 +52,10 @@ export function requiredFiles({ networks }: Pick<Divided, 'networks'>, validator
  *
  * @param validators number of those of each network
  */
-export function neededFiles({ networks, server }: Divided, validators: readonly number[]): number {
+export function neededFiles({ devnet, networks, server }: Divided, validators: readonly number[]): number {
   const forClients = MAX_CONNECTIONS * countListeners({ networks, server });
   const forPeers = filesOfPeers(networks, validators);
-  return OTHER_FILES + filesOfDevnet(networks) + forClients + Math.max(forClients, forPeers);
+  return OTHER_FILES + filesOfDevnet(devnet) + forClients + Math.max(forClients, forPeers);
 }
 
 /** Each network has the same share. */
@@ -57,13 +63,13 @@ function filesOfPeers(networks: Divided['networks'], validators: readonly number
   return networks.length * Math.min(DEFAULT_DIAL_LIMITS.maxConnections, Math.max(0, ...validators));
 }
 
-function countListeners({ networks, server }: Divided): number {
+function countListeners({ networks, server }: Pick<Divided, 'networks' | 'server'>): number {
   const goPorts = networks.flatMap(({ goApi }) => [goApi.apiPort, goApi.metricsPort]);
   return Math.max(1, goPorts.filter((port) => port !== undefined).length + Number(server.ownApi));
 }
 
-function filesOfDevnet(networks: Divided['networks']): number {
-  return networks.reduce((sum, { embedded }) => sum + FILES_PER_DEVNET_VALIDATOR * (embedded?.validators ?? 0), 0);
+function filesOfDevnet(devnet: Divided['devnet']): number {
+  return FILES_PER_DEVNET_VALIDATOR * (devnet?.validators ?? 0);
 }
 
 function atMost(most: number, share: number): number {

@@ -14,11 +14,13 @@ import type { Upstreams } from '../proxy/client/upstreams.ts';
 import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
 import { createSharedRecords } from '../store/redis/shared-records.ts';
 import type { Metrics, ServiceRegistry } from '../telemetry/metrics.ts';
-import type { ConsolePart } from './console-part.ts';
-import type { DevnetPart } from './devnet-part.ts';
+import type { AppPart } from './app-part.ts';
 
 export interface AppServersOptions
-  extends Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer' | 'isStopping' | 'identityProblem'> {
+  extends Pick<
+    ServerOptions,
+    'clock' | 'logger' | 'metrics' | 'tracer' | 'isStopping' | 'identityProblem' | 'examples' | 'startPage'
+  > {
   readonly config: Config;
   /** Of clients, for each listener. */
   readonly maxConnections: number;
@@ -28,8 +30,7 @@ export interface AppServersOptions
   readonly access: AccessOptions;
   readonly upstreams: Upstreams;
   readonly shared: OpenedSharedStore | undefined;
-  readonly devnet: DevnetPart | undefined;
-  readonly console: ConsolePart | undefined;
+  readonly parts: readonly AppPart[];
 }
 
 export interface AppServers {
@@ -43,7 +44,7 @@ export interface AppServers {
 
 /** Opens all listeners, which `opened` closes. */
 export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions): Promise<AppServers> {
-  const { config, version, registry, networks, devnet, console, isStopping, metrics, tracer, logger, clock } = options;
+  const { config, version, registry, networks, parts, isStopping, metrics, tracer, logger, clock } = options;
   const requests = new RequestHistory(clock, options.shared && createSharedRecords(options.shared, clock));
   const common = {
     registry,
@@ -71,11 +72,10 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
       version,
       areMetricsElsewhere: metricsServer !== undefined,
       identityProblem: options.identityProblem,
-      examples: devnet && (() => devnet.examples()),
-      startPage: console?.sendPage,
+      examples: options.examples,
+      startPage: options.startPage,
       registerMore(server) {
-        devnet?.routes(server);
-        console?.routes(server);
+        for (const part of parts) part.routes?.(server);
       },
     });
   const server = config.server.ownApi ? await createOwnServer() : undefined;

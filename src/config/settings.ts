@@ -10,6 +10,8 @@ import type { NetworkSettings, Settings } from './schema/schema.ts';
  * them, `go-aggregator/` converts files of the Go aggregator.
  */
 export type Config = Readonly<ReturnType<typeof toConfig>> & { readonly traces: TracesConfig };
+/** What is set for the devnet; undefined without one. */
+export type DevnetConfig = Config['devnet'];
 export type NetworkConfig = Readonly<ReturnType<typeof networkConfig>>;
 
 /** Tracing by the standard variables of OpenTelemetry. */
@@ -33,6 +35,7 @@ export function toConfig(settings: Settings) {
     aggregation,
     store: storeConfig(store),
     upstream: upstreamConfig(upstream),
+    devnet: devnetConfig(networks),
     networks: Object.entries(networks).map(([name, network]) => networkConfig(name, network)),
   };
 }
@@ -76,13 +79,18 @@ function upstreamConfig({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstre
   };
 }
 
-function networkConfig(name: string, network: NetworkSettings) {
+/** Returns which network is the devnet, and what it has. Its network has no API addresses before its start. */
+function devnetConfig(networks: Settings['networks']) {
+  for (const [network, { embedded }] of Object.entries(networks)) if (embedded) return { network, ...embedded };
+  return undefined;
+}
+
+function networkConfig(name: string, network: Omit<NetworkSettings, 'embedded'>) {
   const { trackedSubnetIds, allowedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, ...rest } = network;
   const none: readonly ApiEndpoint[] = [];
   return {
     ...rest,
     name,
-    embedded: network.embedded,
     pChainApi: network.pChainApi ?? none,
     infoApi: network.infoApi ?? none,
     dataApi: network.dataApi,

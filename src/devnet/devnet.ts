@@ -33,6 +33,8 @@ export interface DevnetOptions {
   /** Time from the acceptance of a C-Chain block to its execution; 0 by default. */
   readonly executionLagMs?: number;
   readonly onProgress?: (done: number, total: number) => void;
+  /** Ends the start. */
+  readonly signal?: AbortSignal | undefined;
   /** An IP address: 127.0.0.1 by default. */
   readonly host?: string;
   /** Creates the validators: by default those that behave like real ones. */
@@ -76,9 +78,9 @@ const BATCH_SIZE = 32;
  */
 const MAX_LISTED_PEERS = 32;
 
-/** @throws if no port or file descriptor is available; everything is closed then */
+/** @throws if no port or file descriptor is available, or the signal's reason; everything is closed then */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
-  const { validators: count, seed = 1, logger, host = '127.0.0.1', onProgress } = options;
+  const { validators: count, seed = 1, logger, host = '127.0.0.1' } = options;
   if (!Number.isInteger(count) || count < MIN_PRIMARY_NODES || count > MAX_VALIDATORS) {
     throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${count}`);
   }
@@ -87,7 +89,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   opened.defer(async () => {
     await Promise.all(validators.map((validator) => validator.stop()));
   });
-  await startAll(validators, onProgress);
+  await startAll(validators, options);
 
   const [apiNode, ...others] = validators.slice(0, count);
   if (apiNode === undefined) throw new RangeError('there is no first validator');
@@ -204,10 +206,11 @@ function assignRoles({ cChain, xChainID, l1, ...model }: NetworkModel, nodes: re
 
 async function startAll(
   validators: readonly DevnetValidator[],
-  onProgress: DevnetOptions['onProgress'],
+  { onProgress, signal }: Pick<DevnetOptions, 'onProgress' | 'signal'>,
 ): Promise<void> {
   onProgress?.(0, validators.length);
   for (let start = 0; start < validators.length; start += BATCH_SIZE) {
+    signal?.throwIfAborted();
     const batch = validators.slice(start, start + BATCH_SIZE);
     try {
       await Promise.all(batch.map((validator) => validator.start()));

@@ -7,7 +7,17 @@ import { concatBytes } from '../lib/encoding/bytes.ts';
 import { createSeededRandom, seededBytes } from './seeded-random.ts';
 
 /** The BLS keys of all validators, and their signatures. */
-export type KeyRing = ReturnType<typeof createRing>;
+export interface KeyRing {
+  readonly backend: 'native' | 'noble';
+  /** 48 bytes each, compressed G1. */
+  readonly publicKeys: readonly Uint8Array[];
+  /** Returns 96 bytes, compressed G2. */
+  sign(index: number, message: Uint8Array): Uint8Array;
+  /** Signs the key itself in the domain of proofs of possession. Takes some 20 ms. */
+  provePossession(index: number): Uint8Array;
+  /** Whether 96 bytes decode to a point of G2's subgroup, as a node demands of the signature in a Handshake. */
+  isSignature(bytes: Uint8Array): boolean;
+}
 
 interface KeyRingOptions {
   readonly count: number;
@@ -57,7 +67,7 @@ function createRing<Secret, PublicKey, Signature>(
   library: Library<Secret, PublicKey, Signature>,
   count: number,
   seed: number,
-) {
+): KeyRing {
   const secretBytes = Array.from({ length: Math.min(count, SHARE_COUNT) }, (_, share) =>
     bls12_381.utils.randomSecretKey(seededBytes(seed, `BLS key ${share}`, SECRET_KEY_SEED_LENGTH)),
   );
@@ -99,16 +109,13 @@ function createRing<Secret, PublicKey, Signature>(
 
   return {
     backend: library.backend,
-    /** 48 bytes each, compressed G1. */
     publicKeys,
-    /** 96 bytes, compressed G2. */
-    sign(index: number, message: Uint8Array): Uint8Array {
+    sign(index, message) {
       const signShare = signers.memo(keyOf(message), { context: message });
       const shares = at(sharesOfKey, index).map((share) => signShare(share));
       return library.encodeSignature(library.addSignatures(shares));
     },
-    /** Signs the key itself in the domain of proofs of possession. Takes some 20 ms. */
-    provePossession(index: number): Uint8Array {
+    provePossession(index) {
       const { longSignatures, fields } = bls12_381;
       const secret = at(sharesOfKey, index)
         .map((share) => fields.Fr.fromBytes(at(secretBytes, share)))
@@ -116,8 +123,7 @@ function createRing<Secret, PublicKey, Signature>(
       const hashed = longSignatures.hash(at(publicKeys, index), PROOF_OF_POSSESSION_DST);
       return longSignatures.Signature.toBytes(longSignatures.sign(hashed, fields.Fr.toBytes(secret)));
     },
-    /** Whether 96 bytes decode to a point of G2's subgroup, as a node demands of the signature in a Handshake. */
-    isSignature: (bytes: Uint8Array): boolean => validities.memo(keyOf(bytes), { context: bytes }),
+    isSignature: (bytes) => validities.memo(keyOf(bytes), { context: bytes }),
   };
 }
 

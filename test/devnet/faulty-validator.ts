@@ -180,7 +180,7 @@ class FaultyValidator extends DevnetValidator {
     this.#hasLeft = true;
     const left = leave().catch((error: unknown) => {
       const { logger } = this.surroundings;
-      logger.warn({ nodeId: this.nodeID, err: error }, 'embedded validator: cannot come up elsewhere');
+      logger.warn({ nodeId: this.nodeID, err: error }, 'devnet validator: cannot come up elsewhere');
     });
     this.#begun.defer(() => left);
   }

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { type App, startApp } from '../../src/app/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
-import { DEVNET_L1 } from '../../src/config/load/overlays.ts';
+import { DEVNET_L1 } from '../../src/config/schema/network-schema.ts';
 import type { Devnet } from '../../src/devnet/devnet.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

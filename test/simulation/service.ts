@@ -158,7 +158,6 @@ function networkConfig({ apis }: Plan) {
   return {
     name: NETWORK_NAME,
     aliases: [],
-    embedded: undefined,
     pChainApi: endpoints,
     infoApi: endpoints,
     dataApi: undefined,

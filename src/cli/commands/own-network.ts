@@ -26,7 +26,7 @@ export async function openOwnNetwork(
   const { config } = loadConfig({ config: file });
   const network =
     name === undefined ? chooseNetwork('the configuration', config.networks, networkID) : networkNamed(config, name);
-  if (network.embedded !== undefined) {
+  if (network.name === config.devnet?.network) {
     throw usageFailure(
       `${network.name} is the devnet, which runs in the service: start it with \`serve\`, and use --url`,
     );

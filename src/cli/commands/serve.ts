@@ -2,11 +2,11 @@ import { closeSync, openSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { isatty } from 'node:tty';
 import { type App, startApp } from '../../app/app.ts';
-import { exampleNameOf } from '../../app/devnet-part.ts';
+import { devnetPathName } from '../../app/devnet-part.ts';
 import { untilThreadsStarted } from '../../bls/service/job-thread.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
 import { ConfigError } from '../../config/schema/config-error.ts';
-import type { NetworkConfig } from '../../config/settings.ts';
+import type { Config } from '../../config/settings.ts';
 import { ListenError } from '../../http/server/listen-error.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
@@ -139,14 +139,14 @@ async function serveUntilStopped(
   flushed.defer(() => flushLog(logger));
   onStart(logger);
   for (const warning of warnings) logger.warn(warning);
-  const devnet = config.networks.find(({ embedded }) => embedded !== undefined);
   // A terminal shows the progress instead.
-  if (devnet !== undefined && !process.stderr.isTTY) console.log('Starting a devnet, which takes some seconds');
+  if (config.devnet !== undefined && !process.stderr.isTTY) console.log('Starting a devnet, which takes some seconds');
   await using app = await startApp({
     config,
     logger,
     clock: systemClock,
     random: Math.random,
+    signal,
     onProgress: showProgress,
     describe,
   });
@@ -154,7 +154,7 @@ async function serveUntilStopped(
   const ended = Promise.race([aborted(signal), app.failed]);
   const prepared = prepareConsole(app, logger, signal);
   prepared.catch(() => undefined); // Rejects if the service stops before.
-  if (devnet !== undefined) await Promise.race([ended, welcome(app, devnet, prepared)]);
+  if (config.devnet !== undefined) await Promise.race([ended, welcome(app, config, prepared)]);
   await ended;
   // SIGINT comes from a terminal, where no load balancer must notice the end.
   if (signal.reason instanceof Stopped && signal.reason.message === 'SIGTERM') await app.announceStop();
@@ -176,13 +176,13 @@ async function prepareConsole(app: App, logger: Logger, signal: AbortSignal): Pr
   }
 }
 
-async function welcome(app: App, network: NetworkConfig, prepared: Promise<void>): Promise<void> {
+async function welcome(app: App, config: Config, prepared: Promise<void>): Promise<void> {
   await prepared;
   showProgress('');
   const { url, nodeID, devnet } = app;
   if (devnet === undefined) return;
   const { printBanner } = await import('../../devnet/banner.ts');
-  printBanner({ url, nodeID, devnet, pathName: exampleNameOf(network) });
+  printBanner({ url, nodeID, devnet, pathName: devnetPathName(config) });
 }
 
 /** Rewrites one line of a terminal; prints nothing elsewhere. */

@@ -21,9 +21,9 @@ export async function runService(options: ServiceOptions): Promise<number> {
   return EXIT.done;
 }
 
-function summary({ config: { networks, server, access, upstream, store } }: LoadedConfig): string {
-  const names = networks.map(({ name, aliases, embedded }) => {
-    const more = [...(embedded ? [`embedded, ${embedded.validators} validators`] : []), ...aliases];
+function summary({ config: { devnet, networks, server, access, upstream, store } }: LoadedConfig): string {
+  const names = networks.map(({ name, aliases }) => {
+    const more = [...(name === devnet?.network ? [`devnet, ${devnet.validators} validators`] : []), ...aliases];
     return more.length > 0 ? `${name} (${more.join(', ')})` : name;
   });
   const endpoints = Object.keys(upstream.endpoints);

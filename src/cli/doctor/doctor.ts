@@ -1,6 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' };
 import { loadConfig } from '../../config/load/load-config.ts';
-import type { Config, NetworkConfig } from '../../config/settings.ts';
+import type { Config, DevnetConfig, NetworkConfig } from '../../config/settings.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createIdentity, type Identity, openIdentity } from '../../p2p/identity/identity.ts';
 import { createLogger } from '../../telemetry/logger.ts';
@@ -61,7 +61,7 @@ export async function diagnose(
   using bar = new ProgressBar();
   const say = (text: string): void => bar.say(text);
   const [networks, opened, upstreams, redis] = await Promise.all([
-    Promise.all(config.networks.map((network) => diagnoseNetwork(network, identity, limits, say))),
+    Promise.all(config.networks.map((network) => diagnoseNetwork(config, network, identity, limits, say))),
     openParts(config),
     probeUpstreams(config.upstream.endpoints),
     probeRedis(config.store.shared),
@@ -103,13 +103,15 @@ interface NetworkDiagnosis {
 }
 
 async function diagnoseNetwork(
+  { devnet }: Pick<Config, 'devnet'>,
   configured: NetworkConfig,
   identity: Identity,
   limits: PeerProbeLimits,
   say: (text: string) => void,
 ): Promise<NetworkDiagnosis> {
   await using opened = new AsyncDisposableStack();
-  const network = await withDevnet(opened, configured, say);
+  const isDevnet = configured.name === devnet?.network;
+  const network = isDevnet ? await withDevnet(opened, configured, devnet, say) : configured;
   say(`${network.name}: asking its APIs`);
   const sockets = network.feed.chains.flatMap(({ blockchainId, webSocket }) =>
     webSocket === undefined ? [] : [probeFeedSocket(blockchainId, webSocket)],
@@ -122,7 +124,6 @@ async function diagnoseNetwork(
     probePeers({ network, identity, limits, say }),
   ]);
   const others = [...chainRpcs.flat(), ...heads, ...(dataApi === undefined ? [] : [dataApi])];
-  const isDevnet = configured.embedded !== undefined;
   return { report: { name: network.name, isDevnet, endpoints, others, ...peers }, validatorCount };
 }
 
@@ -130,13 +131,13 @@ async function diagnoseNetwork(
 async function withDevnet(
   opened: AsyncDisposableStack,
   network: NetworkConfig,
+  { validators }: NonNullable<DevnetConfig>,
   say: (text: string) => void,
 ): Promise<NetworkConfig> {
-  if (network.embedded === undefined) return network;
   const { startDevnet } = await import('../../devnet/devnet.ts');
   const devnet = opened.use(
     await startDevnet({
-      validators: network.embedded.validators,
+      validators,
       clock: systemClock,
       logger: createLogger('silent'),
       onProgress: (done, total) => say(`starting the devnet: ${done} of ${total} validators`),

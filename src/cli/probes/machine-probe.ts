@@ -140,7 +140,7 @@ function describeServers(servers: RedisServers): string {
  * @param limit of this process, which is that of the shell that started it
  */
 export function probeFileDescriptors(
-  config: Pick<Config, 'networks' | 'server'>,
+  config: Pick<Config, 'devnet' | 'networks' | 'server'>,
   validators: readonly number[],
   limit: number | undefined = readFileLimit(),
 ): DoctorReport['fileDescriptors'] {

@@ -26,7 +26,7 @@ import { encodeSignatureRequest } from '../../warp/signature-request.ts';
 import { createUnsignedMessage } from '../../warp/unsigned-message.ts';
 import { CALL_TIMEOUT_MS, inventId, wordsOf } from './check.ts';
 import type { AnswerReport, NetworkReport, SubnetReport } from './report.ts';
-import { createTimedDial, type StageTimes } from './timed-dial.ts';
+import { createTimedDial, type TimedDial } from './timed-dial.ts';
 import { askedNode, clockOffsetOf, describeAnswer, describeValidator, describeWeights } from './validator-report.ts';
 
 export interface PeerProbeLimits {
@@ -195,7 +195,7 @@ interface SubnetSurroundings {
   readonly network: NetworkConfig;
   readonly networkID: number;
   readonly peers: PeerNetwork;
-  readonly times: Pick<StageTimes, 'of'>;
+  readonly times: Pick<TimedDial, 'of'>;
   readonly chainID: BlockchainID | undefined;
 }
 

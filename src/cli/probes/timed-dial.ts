@@ -4,14 +4,14 @@ import { createTlsDial } from '../../p2p/connection/tls-dial.ts';
 import type { Identity } from '../../p2p/identity/identity.ts';
 import { type NodeID, nodeIDFromCertificate } from '../../warp/ids.ts';
 
-/** Milliseconds of each stage of the last connection. */
+/** Milliseconds of each part of the last connection. */
 export interface Times {
   readonly tcp?: number;
   readonly tls?: number;
   handshake?: number;
 }
 
-export type StageTimes = ReturnType<typeof createTimedDial>;
+export type TimedDial = ReturnType<typeof createTimedDial>;
 
 /** Creates a dial that measures TCP and TLS of each node. */
 export function createTimedDial(identity: Identity) {

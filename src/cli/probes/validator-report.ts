@@ -116,7 +116,7 @@ const FAILED_STAGE: Readonly<Partial<Record<ObstacleCause, Stage>>> = {
 const STAGES = ['tcp', 'tls', 'handshake'] as const;
 type Stage = (typeof STAGES)[number];
 
-/** Divides a connection into its stages: those before the failed one were passed. */
+/** Divides a connection into its parts: those before the failed one were passed. */
 export function stagesOf(cause: ObstacleCause | undefined, times: Times): Record<Stage, StageReport> {
   const failed = cause && FAILED_STAGE[cause];
   const passed = cause === undefined ? STAGES.length : failed === undefined ? 0 : STAGES.indexOf(failed);

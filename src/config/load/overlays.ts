@@ -1,7 +1,8 @@
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import { DEFAULT_NETWORKS, DEVNET_SIZE, isDevnet } from '../schema/network-schema.ts';
 import { SETTINGS } from '../schema/schema.ts';
-import { networksOf, partAt, schemaAt, withPart } from '../schema/setting.ts';
+import { networksOf, schemaAt, withPart } from '../schema/setting.ts';
 import {
   type Environment,
   networkOfVariable,
@@ -23,17 +24,6 @@ export interface CommandLineSettings {
 }
 
 export const FILE_VARIABLE = `${PREFIX}CONFIG`;
-
-/** The blockchain of the devnet's L1. */
-export const DEVNET_L1 = 'DZX9nN8C1qabAXiPWWLVx8WRR4eaCYdbbmF91FE7btyPnrgui';
-/** The networks of a service without any configuration. */
-const EMBEDDED_NETWORKS = {
-  local: {
-    embedded: { validators: 20 },
-    aliases: ['mainnet', 'fuji', 'testnet'],
-    feed: { chains: ['C', DEVNET_L1].map((blockchainId) => ({ blockchainId, fromBlock: 1 })) },
-  },
-};
 
 /** A setting that takes the place of the file's. */
 export interface Overlay {
@@ -122,11 +112,11 @@ export function withCommandLine(environment: readonly Overlay[], json: unknown, 
   add(['log', 'level'], logLevel, '--log-level');
   // A variable with the API of a network takes the place of a file.
   const namesNetwork = overlays.some(({ path }) => path[0] === 'networks' && path[2] === 'pChainApi');
-  const base = json === undefined ? (namesNetwork ? {} : { networks: EMBEDDED_NETWORKS }) : undefined;
+  const base = json === undefined ? (namesNetwork ? {} : { networks: DEFAULT_NETWORKS }) : undefined;
   const networks = networksOf(overlay(base ?? json, overlays));
-  const embedded = Object.keys(networks).find((name) => partAt(networks, [name, 'embedded']) !== undefined);
-  if (embedded !== undefined) add(['networks', embedded, 'embedded', 'validators'], validators, '--validators');
-  const isUseless = validators !== undefined && embedded === undefined;
+  const devnet = Object.keys(networks).find((name) => isDevnet(networks[name]));
+  if (devnet !== undefined) add(['networks', devnet, ...DEVNET_SIZE], validators, '--validators');
+  const isUseless = validators !== undefined && devnet === undefined;
   const problem = '--validators: is the size of the devnet, and the configuration has none';
   return { overlays, base, problem: isUseless ? problem : undefined };
 }

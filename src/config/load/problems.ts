@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv';
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { MAX_PROBLEMS } from '../schema/config-error.ts';
+import { isDevnet } from '../schema/network-schema.ts';
 import { SETTINGS } from '../schema/schema.ts';
 import { networksOf, type Path, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
 import type { FailedCheck } from './validate.ts';
@@ -158,7 +159,7 @@ export function findUnkeptFeeds(settings: unknown): string[] {
   if (partAt(settings, ['store', 'path']) !== undefined) return [];
   const watching = Object.entries(networksOf(settings)).filter(([, network]) => {
     const chains = partAt(network, ['feed', 'chains']);
-    return Array.isArray(chains) && chains.length > 0 && partAt(network, ['embedded']) === undefined;
+    return Array.isArray(chains) && chains.length > 0 && !isDevnet(network);
   });
   if (watching.length === 0) return [];
   const names = watching.map(([name]) => name).join(' and ');

@@ -59,7 +59,7 @@ const Peer = Type.Object(
   { additionalProperties: false, allowed: 'an object {nodeId, address}' },
 );
 
-const Embedded = Type.Object(
+const Devnet = Type.Object(
   {
     // Fewer could not show an L1 beside a primary network; more would be more TLS servers than one process holds well.
     validators: integer(5, 2_000, {
@@ -82,6 +82,26 @@ const Embedded = Type.Object(
     examples: [{ validators: 20, executionLagMs: 0 }],
   },
 );
+
+/** The path of the devnet's size in the settings of its network. */
+export const DEVNET_SIZE = ['embedded', 'validators'] as const;
+
+/** Whether the settings of a network make it the devnet. */
+export function isDevnet(network: unknown): boolean {
+  return partAt(network, ['embedded']) !== undefined;
+}
+
+/** The blockchain of the devnet's L1. */
+export const DEVNET_L1 = 'DZX9nN8C1qabAXiPWWLVx8WRR4eaCYdbbmF91FE7btyPnrgui';
+
+/** The networks of a service without any configuration. */
+export const DEFAULT_NETWORKS = {
+  local: {
+    embedded: { validators: 20 },
+    aliases: ['mainnet', 'fuji', 'testnet'],
+    feed: { chains: ['C', DEVNET_L1].map((blockchainId) => ({ blockchainId, fromBlock: 1 })) },
+  },
+};
 
 function goPort(description: string, example: number) {
   return port({ description: `${description} On \`server.host\`; 0 takes any free one.`, examples: [example] });
@@ -111,7 +131,7 @@ const NetworkSchema = section(
         value: ({ network }) => partAt(network?.settings, ['pChainApi']),
       }),
     ),
-    embedded: optional(Embedded),
+    embedded: optional(Devnet),
     dataApi: optional(
       Endpoint(
         'The data API for transactions of L1 validations that are not in the index. Its key belongs in `httpHeaders`.',
@@ -242,9 +262,9 @@ function parseChainRpc(chains: Readonly<Record<string, ApiEndpoint>>, report: Re
 }
 
 function checkNetwork(network: object, report: Report): void {
-  const [hasApi, isEmbedded] = [Object.hasOwn(network, 'pChainApi'), Object.hasOwn(network, 'embedded')];
-  if (hasApi && isEmbedded) report('must have either pChainApi or embedded, not both');
-  if (!hasApi && !isEmbedded) {
+  const hasApi = Object.hasOwn(network, 'pChainApi');
+  if (hasApi && isDevnet(network)) report('must have either pChainApi or embedded, not both');
+  if (!hasApi && !isDevnet(network)) {
     report(
       'must have pChainApi, such as [{"baseUrl":"https://api.avax.network"}], or embedded, such as {"validators":20}',
     );
@@ -280,9 +300,9 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
       'must have at least one network, such as {"fuji":{"pChainApi":[{"baseUrl":"https://api.avax-test.network"}]}}',
     );
   }
-  const embedded = names.filter((name) => partAt(networks, [name, 'embedded']) !== undefined);
-  for (const name of embedded.slice(1)) {
-    report(`must be left out: only one network can be embedded, and ${embedded[0]} is`, [name, 'embedded']);
+  const devnets = names.filter((name) => isDevnet(networks[name]));
+  for (const name of devnets.slice(1)) {
+    report(`must be left out: only one network can be embedded, and ${devnets[0]} is`, [name, 'embedded']);
   }
   checkEndpoints(networks, report);
   const owners = new Map(names.map((name) => [name, name]));
@@ -294,7 +314,7 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
       report(`is an old name of ${known.name}: write ${known.name}, which answers to both`, [name]);
       continue;
     }
-    if (known !== undefined && embedded.includes(name)) {
+    if (known !== undefined && devnets.includes(name)) {
       report(`must be left out: ${name} is a public network`, [name, 'embedded']);
     }
     const aliases = partAt(network, ['aliases']) ?? defaultAliases(name);

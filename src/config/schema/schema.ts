@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { API_KEY, ApiKey, checkApiKeys } from './api-key-schema.ts';
 import { listenHost } from './listen-host.ts';
-import { NetworksSchema } from './network-schema.ts';
+import { isDevnet, NetworksSchema } from './network-schema.ts';
 import {
   check,
   durationMs,
@@ -315,7 +315,7 @@ function checkPorts(settings: object, report: Report): void {
 
 function isDevnetOnly(settings: unknown): boolean {
   const networks = Object.values(networksOf(settings));
-  return networks.length > 0 && networks.every((network) => partAt(network, ['embedded']) !== undefined);
+  return networks.length > 0 && networks.every(isDevnet);
 }
 
 function isFilled(list: unknown): boolean {

@@ -1,14 +1,10 @@
 import { Type } from 'typebox';
-import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { bytesToHex, parseHex } from '../../lib/encoding/bytes.ts';
 import type { Devnet } from '../devnet.ts';
 import { type EmitBody, EmitSchema, ExampleSchema, MessagesSchema, NetworkSchema } from '../devnet-schemas.ts';
-
-/** About as long as the devnet takes to start. */
-const START_MS = 1_000;
 
 const tags = ['Devnet'];
 /** Free and open to all clients, because the devnet is for trials. */
@@ -17,16 +13,9 @@ const config = { access: OPERATIONS_ACCESS };
 /**
  * Registers the routes that exist only with a devnet: example requests, new messages, addresses of its nodes.
  *
- * @param running the devnet, undefined until it has started
  * @param pathName the name by which the examples call it
  */
-export function registerDevnetRoutes(server: Server, running: () => Devnet | undefined, pathName: string): void {
-  function devnet(): Devnet {
-    const started = running();
-    if (started !== undefined) return started;
-    throw new AggregatorError('network_unavailable', 'the devnet is starting', { retryAfterMs: START_MS });
-  }
-
+export function registerDevnetRoutes(server: Server, devnet: Devnet, pathName: string): void {
   server.get(
     '/devnet/examples',
     {
@@ -40,7 +29,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
         response: { 200: Type.Array(ExampleSchema, { description: 'Each to be sent as it is' }) },
       },
     },
-    async () => devnet().examples(pathName),
+    async () => devnet.examples(pathName),
   );
   server.post(
     '/devnet/messages',
@@ -55,7 +44,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
         response: { 200: MessagesSchema },
       },
     },
-    async ({ body }) => ({ messages: emitMessages(devnet(), body) }),
+    async ({ body }) => ({ messages: emitMessages(devnet, body) }),
   );
   server.get(
     '/devnet/network',
@@ -68,7 +57,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
         response: { 200: NetworkSchema },
       },
     },
-    async () => devnet().network,
+    async () => devnet.network,
   );
 }
 

@@ -130,7 +130,7 @@ export class DevnetValidator implements ConnectionHost {
       throw error;
     }
     // After the start, errors are connections that cannot be accepted, because no file descriptor is left.
-    server.on('error', (error) => logger.warn({ nodeId: this.nodeID, error: error.message }, 'embedded validator'));
+    server.on('error', (error) => logger.warn({ nodeId: this.nodeID, error: error.message }, 'devnet validator'));
     const listening = server.address();
     if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
     // Peers keep the address with the newest timestamp, so an address signed within the same second needs a later one.

@@ -134,7 +134,7 @@ function createSubnetMethods(model: NetworkModel): Methods {
     },
     'platform.getBlockchains': () => ({
       blockchains: [
-        { id: l1.blockchainID, name: 'embedded L1', subnetID: l1.subnetID, vmID: VM_IDS['subnet-evm'] },
+        { id: l1.blockchainID, name: 'devnet L1', subnetID: l1.subnetID, vmID: VM_IDS['subnet-evm'] },
         { id: strictChain.blockchainID, name: 'strict', subnetID: l1.subnetID, vmID: VM_IDS['subnet-evm'] },
         { id: cChain.blockchainID, name: 'C-Chain', subnetID: PRIMARY_NETWORK_ID, vmID: VM_IDS.coreth },
         { id: xChainID, name: 'X-Chain', subnetID: PRIMARY_NETWORK_ID, vmID: VM_IDS.avm },

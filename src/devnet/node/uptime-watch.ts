@@ -7,14 +7,16 @@ const UPTIME_BEFORE = 86_400n;
 /** Seconds by which each node's uptimes are below those of the previous node in the list. */
 const STEP = 7n;
 
-export type UptimeWatch = ReturnType<typeof createUptimeWatch>;
-
 /** Uptimes of the L1's validators as each node has measured them: as on a real L1, the figures differ between nodes. */
-export function createUptimeWatch(clock: Clock, validators: () => readonly L1Validator[]) {
+export interface UptimeWatch {
+  /** In seconds; undefined if there is no such validator. */
+  seenBy(nodeID: NodeID, validationID: ValidationID): bigint | undefined;
+}
+
+export function createUptimeWatch(clock: Clock, validators: () => readonly L1Validator[]): UptimeWatch {
   const startedMs = clock.monotonicMs();
   return {
-    /** In seconds; undefined if there is no such validator. */
-    seenBy(nodeID: NodeID, validationID: ValidationID): bigint | undefined {
+    seenBy(nodeID, validationID) {
       const present = validators();
       if (!present.some((validator) => validator.validationID === validationID)) return undefined;
       const place = present.findIndex((validator) => validator.nodeID === nodeID);

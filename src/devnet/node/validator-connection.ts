@@ -125,7 +125,7 @@ export class ValidatorConnection {
     this.#timers.clear();
     this.tls?.destroy();
     this.#raw.destroy();
-    this.#host.surroundings.logger.debug({ peer: nodeID, reason }, 'embedded validator: connection closed');
+    this.#host.surroundings.logger.debug({ peer: nodeID, reason }, 'devnet validator: connection closed');
     this.#host.closed(this);
   }
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
-import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import { createThrottledWarnings, type ThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import type { Span } from '../../telemetry/spans.ts';
@@ -56,7 +56,7 @@ export class Upstreams implements AsyncDisposable {
   /** Clients of earlier addresses until they are closed, each with the function that cancels the closing. */
   readonly #retired = new Map<UpstreamClient, () => void>();
   readonly #cache: ResponseCache | undefined;
-  readonly #warn: ReturnType<typeof createThrottledWarnings>;
+  readonly #warn: ThrottledWarnings;
   readonly #metrics: ReturnType<typeof declareMetrics>;
   /** Spans of requests in flight whose answers will be cached, by cache key. */
   readonly #spans = new Map<string, Span>();
@@ -67,14 +67,10 @@ export class Upstreams implements AsyncDisposable {
     this.#warn = createThrottledWarnings(logger, clock);
     this.#cache = cacheBytes === 0 ? undefined : new ResponseCache({ clock, maxBytes: cacheBytes });
     this.#metrics = declareMetrics(options.metrics, this.#open);
-    for (const [name, endpoint] of Object.entries(options.endpoints)) this.open(name as UpstreamName, endpoint);
+    for (const [name, endpoint] of Object.entries(options.endpoints)) this.#openAt(name as UpstreamName, endpoint);
   }
 
-  /**
-   * Adds an upstream whose address becomes known at run time, such as the devnet's node. Until then, requests for it fail as not
-   * configured.
-   */
-  open(name: UpstreamName, endpoint: ApiEndpoint): void {
+  #openAt(name: UpstreamName, endpoint: ApiEndpoint): void {
     const { clock, logger, maxResponseBytes = MAX_RESPONSE_BYTES, openHttp = openHttpPool } = this.#options;
     const { role } = UPSTREAMS[name];
     const onCircuit = (isOpen: boolean): void => {
@@ -96,7 +92,7 @@ export class Upstreams implements AsyncDisposable {
     for (const before of Array.from(this.#open.values())) {
       const endpoint = endpoints[before.name];
       if (endpoint === undefined || isDeepStrictEqual(endpoint, before.endpoint)) continue;
-      this.open(before.name, endpoint);
+      this.#openAt(before.name, endpoint);
       this.#retire(before.client);
     }
   }

@@ -17,7 +17,7 @@ const typed = server.withTypeProvider<TypeBoxTypeProvider>();
 let devnet: Devnet;
 beforeAll(async () => {
   devnet = await startDevnet({ validators: 3, clock: new FakeClock(), logger: createLogger('silent') });
-  registerDevnetRoutes(typed, () => devnet, 'fuji');
+  registerDevnetRoutes(typed, devnet, 'fuji');
 });
 afterAll(async () => {
   await server.close();
@@ -91,22 +91,6 @@ test.each([
   { sender: '0x01' },
 ])('refuses %j', async (payload) => {
   expect(await emit(payload)).toMatchObject({ status: 400 });
-});
-
-test.each([
-  ['GET', '/devnet/examples'],
-  ['GET', '/devnet/network'],
-  ['POST', '/devnet/messages'],
-] as const)('%s %s says that the network is starting until it has', async (method, url) => {
-  await using starting = fastify();
-  const failures: unknown[] = [];
-  starting.setErrorHandler((error, _request, reply) => {
-    failures.push(error);
-    return reply.status(503).send();
-  });
-  registerDevnetRoutes(starting.withTypeProvider<TypeBoxTypeProvider>(), () => undefined, 'fuji');
-  await starting.inject({ method, url, ...(method === 'POST' && { payload: { count: 1 } }) });
-  expect(failures).toEqual([expect.objectContaining({ name: 'AggregatorError', code: 'network_unavailable' })]);
 });
 
 test('the banner has the number of validators and requests to paste', () => {

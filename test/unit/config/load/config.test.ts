@@ -37,6 +37,7 @@ describe('defaults', () => {
       bls: { backend: 'noble' },
       aggregation: { requestTimeoutMs: 10_000, signatureCacheSize: 200_000 },
       store: { path: undefined, shared: undefined },
+      devnet: undefined,
       upstream: { endpoints: {}, passUnknown: true, timeoutMs: 10_000, cacheBytes: 33_554_432 },
     });
     expect(config.networks).toMatchObject([
@@ -45,7 +46,6 @@ describe('defaults', () => {
         aliases: ['testnet'],
         pChainApi: FUJI.pChainApi,
         infoApi: FUJI.pChainApi,
-        embedded: undefined,
         dataApi: undefined,
         chainRpc: new Map(),
         feed: { chains: [], retentionHours: 168, maxMessages: 100_000 },
@@ -85,11 +85,11 @@ describe('defaults', () => {
       log: { level: 'warn' },
       access: { unitsPerMinute: undefined, operateWithoutKey: true },
     });
+    expect(config.devnet).toEqual({ network: 'local', validators: 20, executionLagMs: 0 });
     expect(config.networks).toMatchObject([
       {
         name: 'local',
         aliases: ['mainnet', 'fuji', 'testnet'],
-        embedded: { validators: 20, executionLagMs: 0 },
         pChainApi: [],
         infoApi: [],
         allowPrivateAddresses: true,
@@ -99,7 +99,8 @@ describe('defaults', () => {
     expect(config.upstream.endpoints).toEqual({});
     const beside = configOf({ networks: { trial: { embedded: {} }, fuji: FUJI } }, { validators: '7' });
     expect(beside.log.level).toBe('info');
-    expect(beside.networks[0]).toMatchObject({ name: 'trial', aliases: [], embedded: { validators: 7 } });
+    expect(beside.devnet).toMatchObject({ network: 'trial', validators: 7 });
+    expect(beside.networks[0]).toMatchObject({ name: 'trial', aliases: [] });
   });
 
   test('the machine of the service operates without a key on a devnet without keys, and elsewhere where it is set', () => {

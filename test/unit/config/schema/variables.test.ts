@@ -108,7 +108,7 @@ describe('precedence', () => {
 
   test('a variable sets the size of the devnet; one with an API replaces the devnet', () => {
     const size = { SIGNATURE_AGGREGATOR_NETWORKS__LOCAL__EMBEDDED__VALIDATORS: '50' };
-    expect(configOf(undefined, {}, size).networks).toMatchObject([{ embedded: { validators: 50 } }]);
+    expect(configOf(undefined, {}, size).devnet).toMatchObject({ validators: 50 });
     const api = { SIGNATURE_AGGREGATOR_NETWORKS__FUJI__P_CHAIN_API: '[{"baseUrl":"https://a.test"}]' };
     expect(configOf(undefined, {}, api).networks).toMatchObject([
       { name: 'fuji', pChainApi: [{ baseUrl: 'https://a.test' }] },
