@@ -9,9 +9,10 @@ import type { Feed } from '../feed/feed.ts';
 import type { NodeID } from '../warp/ids.ts';
 
 /**
- * One Avalanche network as a value: its API clients, peers, validator sets, caches and aggregator. `network-parts.ts` opens them,
- * `served-network.ts` opens and closes the network over its life, `readiness.ts` decides its status, `networks.ts` handles all networks of
- * a process, and `identity-watch.ts` watches our NodeID. How the parts work is in `aggregation/`, `p2p/` and `pchain/`.
+ * One Avalanche network as a value: its API clients, peers, validator sets, caches and aggregator. `network-parts.ts` has the parts,
+ * `network-opening.ts` opens them once the API has proven to be the network's, `served-network.ts` is the network over its life,
+ * `readiness.ts` decides its status, `networks.ts` handles all networks of a process, and `identity-watch.ts` watches our NodeID. How the
+ * parts work is in `aggregation/`, `p2p/` and `pchain/`.
  */
 export interface Network extends AsyncDisposable {
   /** Key in the configuration, and first name in paths. */

@@ -31,7 +31,25 @@ import { type DoublingOperations, doublePoint } from './double-point.ts';
  * one after the other at an address; Z = 0 is infinity. The formulas are dbl-2009-l and add-2007-bl of the
  * Explicit-Formulas Database. They depend neither on b nor on the subgroup.
  */
-export type Curve = ReturnType<typeof createCurve>;
+export interface Curve {
+  /** Bytes of a point. */
+  readonly pointBytes: number;
+  /** Bytes of one coordinate. */
+  readonly width: number;
+  isInfinity(point: number): boolean;
+  setInfinity(out: number): void;
+  copy(out: number, point: number): void;
+  double(out: number, point: number): void;
+  /** `out` may be one of the two; equal, opposite and infinite points are allowed. */
+  add(out: number, a: number, b: number): void;
+  negate(out: number, point: number): void;
+  areEqual(a: number, b: number): boolean;
+  /** @param scalar not negative. The time taken depends on it, so it must not be a secret */
+  multiply(out: number, point: number, scalar: bigint): void;
+  /** Makes Z = 1 if the point is not infinity. */
+  normalize(point: number): void;
+  store(point: number): Uint32Array;
+}
 
 /** Operations on elements, which are given by their addresses. */
 interface FieldOperations extends DoublingOperations {
@@ -68,21 +86,20 @@ export const g2Curve = createCurve({
 type Eight = readonly [number, number, number, number, number, number, number, number];
 
 /** @param compiledDoubling the doubling as one function */
-function createCurve(field: FieldOperations & { readonly compiledDoubling?: CompiledFormula }) {
+function createCurve(field: FieldOperations & { readonly compiledDoubling?: CompiledFormula }): Curve {
   const { width, compiledDoubling } = field;
   const pointBytes = 3 * width;
   const [A, B, C, D, E, F, G, H] = allocateMany(8, width) as unknown as Eight;
   const zero = allocate(width);
   const [base, difference, doubled] = allocateMany(3, pointBytes) as [number, number, number];
 
-  const curve = {
+  const curve: Curve = {
     pointBytes,
-    /** Bytes of one coordinate. */
     width,
-    isInfinity: (point: number): boolean => field.isZero(point + 2 * width),
-    setInfinity: (out: number): void => setZero(out, pointBytes),
-    copy: (out: number, point: number): void => copy(out, point, pointBytes),
-    double(out: number, point: number): void {
+    isInfinity: (point) => field.isZero(point + 2 * width),
+    setInfinity: (out) => setZero(out, pointBytes),
+    copy: (out, point) => copy(out, point, pointBytes),
+    double(out, point) {
       if (compiledDoubling !== undefined) {
         compiledDoubling(doubled, point);
         copy(out, doubled, pointBytes);
@@ -90,8 +107,7 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
       }
       doublePoint(field, [A, B, C, D, E, F], out, point);
     },
-    /** `out` may be one of the two; equal, opposite and infinite points are allowed. */
-    add(out: number, a: number, b: number): void {
+    add(out, a, b) {
       if (curve.isInfinity(b)) {
         if (out !== a) curve.copy(out, a);
       } else if (curve.isInfinity(a)) {
@@ -100,17 +116,16 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
         addFinite(out, a, b);
       }
     },
-    negate(out: number, point: number): void {
+    negate(out, point) {
       if (out !== point) curve.copy(out, point);
       field.sub(out + width, zero, point + width);
     },
-    areEqual(a: number, b: number): boolean {
+    areEqual(a, b) {
       curve.negate(difference, b);
       curve.add(difference, a, difference);
       return curve.isInfinity(difference);
     },
-    /** @param scalar not negative. The time taken depends on it, so it must not be a secret */
-    multiply(out: number, point: number, scalar: bigint): void {
+    multiply(out, point, scalar) {
       curve.copy(base, point);
       curve.setInfinity(out);
       for (const bit of scalar.toString(2)) {
@@ -118,8 +133,7 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
         if (bit === '1') curve.add(out, out, base);
       }
     },
-    /** Makes Z = 1 if the point is not infinity. */
-    normalize(point: number): void {
+    normalize(point) {
       const [x, y, z] = [point, point + width, point + 2 * width];
       if (field.isZero(z) || field.isPlainOne(z)) return;
       field.invert(A, z);
@@ -130,7 +144,7 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
       setZero(z, width);
       setOne(z);
     },
-    store: (point: number): Uint32Array => storeWords(point, pointBytes),
+    store: (point) => storeWords(point, pointBytes),
   };
   return curve;
 

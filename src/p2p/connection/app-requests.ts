@@ -76,7 +76,30 @@ interface PendingRequest {
  * Requests that wait for a response. IDs are odd: even ones belong to the consensus engine of EVM chains, which drops other messages.
  * Bound: `maxPending` over all nodes; a request beyond it is not sent. One number for each connected node.
  */
-export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRequestsHooks) {
+export interface AppRequests {
+  readonly size: number;
+  /**
+   * Sends a request and waits for its outcome. After half of the timeout it sends a Ping, to distinguish a node that ignores the request
+   * from one that sends nothing.
+   *
+   * @param appBytes must not change afterwards: they may be queued, and sent to several nodes
+   * @throws only the signal's reason
+   */
+  send(
+    nodeID: NodeID,
+    chainID: BlockchainID,
+    appBytes: Uint8Array,
+    options: AppRequestOptions,
+    target: PeerConnection,
+  ): Promise<AppOutcome>;
+  /** @returns whether the node owed an answer, perhaps to a request that has ended */
+  onResponse(nodeID: NodeID, response: AppResponse): boolean;
+  /** @returns as `onResponse` */
+  onError(nodeID: NodeID, error: AppError): boolean;
+  onDisconnected(nodeID: NodeID, reason: string): void;
+}
+
+export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRequestsHooks): AppRequests {
   /** Mostly one request for each node, for which an array is the smallest collection. */
   const pending = new Map<NodeID, PendingRequest[]>();
   const signals = new Map<AbortSignal, SharedSignal>();
@@ -87,13 +110,6 @@ export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRe
   /** The requests of a fan-out are for one chain. */
   let lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
-  /**
-   * Sends a request and waits for its outcome. After half of the timeout it sends a Ping, to distinguish a node that ignores the request
-   * from one that sends nothing.
-   *
-   * @param appBytes must not change afterwards: they may be queued, and sent to several nodes
-   * @throws only the signal's reason
-   */
   function send(
     nodeID: NodeID,
     chainID: BlockchainID,
@@ -213,24 +229,22 @@ export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRe
   }
 
   return {
-    get size(): number {
+    get size() {
       return size;
     },
     send,
-    /** @returns whether the node owed an answer, perhaps to a request that has ended */
-    onResponse(nodeID: NodeID, response: AppResponse): boolean {
+    onResponse(nodeID, response) {
       const request = find(nodeID, response);
       if (request !== undefined) settle(request, { kind: 'response', bytes: response.appBytes });
       return takeOwed(nodeID);
     },
-    /** @returns as `onResponse` */
-    onError(nodeID: NodeID, error: AppError): boolean {
+    onError(nodeID, error) {
       const request = find(nodeID, error);
       const text = copyStart(error.errorMessage, MAX_REFUSAL_TEXT_LENGTH);
       if (request !== undefined) settle(request, { kind: 'refused', code: error.errorCode, text });
       return takeOwed(nodeID);
     },
-    onDisconnected(nodeID: NodeID, reason: string): void {
+    onDisconnected(nodeID, reason) {
       owed.delete(nodeID);
       for (const request of Array.from(pending.get(nodeID) ?? [])) settle(request, { kind: 'unreachable', reason });
     },

@@ -208,15 +208,18 @@ interface OwnHandshakeOptions {
 }
 
 /**
- * Returns a function that creates our Handshake for one connection, with the current time. Signing the address takes milliseconds, so it is
- * done once.
+ * Creates our Handshake for one connection, with the current time.
+ *
+ * @param knownPeers addresses that the peer does not have to send
  */
-export function createOwnHandshakes({ identity, networkID, clock }: OwnHandshakeOptions) {
+export type CreateOwnHandshake = (version: NodeVersion, knownPeers: KnownPeers) => OwnHandshake;
+
+/** Signing the address takes milliseconds, so it is done once for all Handshakes. */
+export function createOwnHandshakes({ identity, networkID, clock }: OwnHandshakeOptions): CreateOwnHandshake {
   const nowSeconds = (): bigint => BigInt(Math.floor(clock.now() / 1000));
   const createAddress = (): SignedAddress => signAddress(identity, { ...OWN_ADDRESS, timestamp: nowSeconds() });
   let address = createAddress();
-  /** @param knownPeers addresses that the peer does not have to send */
-  return (version: NodeVersion, knownPeers: KnownPeers): OwnHandshake => {
+  return (version, knownPeers) => {
     // The clock was set back after a start with a wrong time: nodes refuse an address that is more than a minute ahead of theirs.
     if (address.timestamp > nowSeconds()) address = createAddress();
     const value = createHandshake({

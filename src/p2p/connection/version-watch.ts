@@ -21,13 +21,21 @@ export interface VersionWatchOptions {
   readonly onAnswer: () => void;
 }
 
-export type VersionWatch = ReturnType<typeof createVersionWatch>;
-
 /**
  * Software version for our Handshakes: nodes refuse one that is too old or of another major version. It follows the API node's, so that
  * an upgrade of the network needs no restart. The last version is used until a newer one arrives. Not all APIs return one.
  */
-export function createVersionWatch({ clock, logger, request, onAnswer }: VersionWatchOptions) {
+export interface VersionWatch {
+  /** Undefined until the first request has ended. */
+  readonly current: NodeVersion | undefined;
+  /** Called when a peer refused our Handshake: the version may have changed. */
+  expire(): void;
+  /** Requests the version if it is unknown, expired or a minute old. Call it a few times a second. */
+  tick(nowMs: number): void;
+  close(): void;
+}
+
+export function createVersionWatch({ clock, logger, request, onAnswer }: VersionWatchOptions): VersionWatch {
   const closing = new AbortController();
   let current: NodeVersion | undefined;
   let askedAtMs = Number.NEGATIVE_INFINITY;
@@ -58,20 +66,17 @@ export function createVersionWatch({ clock, logger, request, onAnswer }: Version
   }
 
   return {
-    /** Undefined until the first request has ended. */
-    get current(): NodeVersion | undefined {
+    get current() {
       return current;
     },
-    /** Called when a peer refused our Handshake: the version may have changed. */
-    expire(): void {
+    expire() {
       isExpired = true;
     },
-    /** Requests the version if it is unknown, expired or a minute old. Call it a few times a second. */
-    tick(nowMs: number): void {
+    tick(nowMs) {
       const ageMs = nowMs - askedAtMs;
       if (isRequesting || ageMs < (isExpired ? PAUSE_MS : MAX_AGE_MS) || closing.signal.aborted) return;
       void fetchVersion();
     },
-    close: (): void => closing.abort(new Error('the peer network is closed')),
+    close: () => closing.abort(new Error('the peer network is closed')),
   };
 }

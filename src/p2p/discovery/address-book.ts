@@ -24,26 +24,43 @@ export interface AddressBookOptions {
 
 const NOWHERE: readonly Endpoint[] = [];
 
-export type AddressBook = ReturnType<typeof createAddressBook>;
-
 /**
  * Addresses of nodes: the newest signed one, whose signature the caller has verified, and one from the API node or the configuration as
  * an alternative.
  *
  * Bound: `maxEntries`. A full book accepts only wanted nodes, each in place of an unwanted one.
  */
-export function createAddressBook({ maxEntries, random, isWanted, mayBeDialled }: AddressBookOptions) {
+export interface AddressBook {
+  readonly size: number;
+  has(nodeID: NodeID): boolean;
+  /** All nodes with an address, in the order in which they were added. */
+  nodeIDs(): Iterable<NodeID>;
+  /** Whether an address with this timestamp would be stored, if its signature is valid. */
+  isNewer(nodeID: NodeID, timestamp: bigint): boolean;
+  /** Adds an address with a verified signature. Returns whether it is newer. */
+  addSigned(nodeID: NodeID, address: NodeAddress): boolean;
+  /** Adds an address from the API node or the configuration. Returns whether it is new. */
+  addReported(nodeID: NodeID, endpoint: Endpoint): boolean;
+  /** Addresses to dial, best first: at most two. */
+  endpoints(nodeID: NodeID): readonly Endpoint[];
+  signedEndpoint(nodeID: NodeID): Endpoint | undefined;
+  /**
+   * Returns the filter for Handshake and GetPeerList. One address in a thousand is a false positive, which peers do not send until the
+   * next filter, with other seeds.
+   */
+  knownPeers(nowMs: number, maxAgeMs: number): KnownPeers;
+}
+
+export function createAddressBook({ maxEntries, random, isWanted, mayBeDialled }: AddressBookOptions): AddressBook {
   const entries = new Map<NodeID, KnownAddresses>();
   const gossipIDs = new Map<NodeID, Uint8Array>();
   const filter = createKnownPeersFilter(random);
 
-  /** Whether an address with this timestamp would be stored, if its signature is valid. */
   function isNewer(nodeID: NodeID, timestamp: bigint): boolean {
     const known = entries.get(nodeID)?.signed;
     return known === undefined ? accepts(nodeID) : timestamp > known.timestamp;
   }
 
-  /** Adds an address with a verified signature. Returns whether it is newer. */
   function addSigned(nodeID: NodeID, address: NodeAddress): boolean {
     if (!isNewer(nodeID, address.timestamp)) return false;
     evictFor(nodeID);
@@ -55,7 +72,6 @@ export function createAddressBook({ maxEntries, random, isWanted, mayBeDialled }
     return true;
   }
 
-  /** Adds an address from the API node or the configuration. Returns whether it is new. */
   function addReported(nodeID: NodeID, { host, port }: Endpoint): boolean {
     const entry = entries.get(nodeID);
     if (entry?.reported?.host === host && entry.reported.port === port) return false;
@@ -89,25 +105,19 @@ export function createAddressBook({ maxEntries, random, isWanted, mayBeDialled }
   }
 
   return {
-    get size(): number {
+    get size() {
       return entries.size;
     },
-    has: (nodeID: NodeID): boolean => entries.has(nodeID),
-    /** All nodes with an address, in the order in which they were added. */
-    nodeIDs: (): Iterable<NodeID> => entries.keys(),
+    has: (nodeID) => entries.has(nodeID),
+    nodeIDs: () => entries.keys(),
     isNewer,
     addSigned,
     addReported,
-    /** Addresses to dial, best first: at most two. */
-    endpoints: (nodeID: NodeID): readonly Endpoint[] => entries.get(nodeID)?.endpoints ?? NOWHERE,
-    signedEndpoint(nodeID: NodeID): Endpoint | undefined {
+    endpoints: (nodeID) => entries.get(nodeID)?.endpoints ?? NOWHERE,
+    signedEndpoint(nodeID) {
       const signed = entries.get(nodeID)?.signed;
       return signed && { host: signed.host, port: signed.port };
     },
-    /**
-     * Returns the filter for Handshake and GetPeerList. One address in a thousand is a false positive, which peers do not send until the
-     * next filter, with other seeds.
-     */
-    knownPeers: (nowMs: number, maxAgeMs: number): KnownPeers => filter.encode(gossipIDs, nowMs, maxAgeMs),
+    knownPeers: (nowMs, maxAgeMs) => filter.encode(gossipIDs, nowMs, maxAgeMs),
   };
 }

@@ -71,7 +71,21 @@ const INVALID_SIGNATURE_POINTS = 8;
 const MAX_PEERS = 20_000;
 
 /** Fills the {@link AddressBook} from the API and then from the signed addresses that peers pass on. It does not dial. */
-export function createPeerDiscovery(options: PeerDiscoveryOptions) {
+export interface PeerDiscovery {
+  /** Call it a few times a second. */
+  tick(nowMs: number): void;
+  /** Resets the pauses between searches, after a node went missing or was found. */
+  searchEagerly(): void;
+  /** Requests bootstrap peers at the next tick. */
+  bootstrapAgain(): void;
+  onHandshakePeerList(nodeID: NodeID, peerList: PeerList): void;
+  /** @returns whether it was requested; others are dropped */
+  onPeerList(nodeID: NodeID, peerList: PeerList): boolean;
+  onDisconnected(nodeID: NodeID): void;
+  close(): void;
+}
+
+export function createPeerDiscovery(options: PeerDiscoveryOptions): PeerDiscovery {
   const { clock, random, logger, book, isWanted, isSearching, readyPeers, send, onAddress, gossipIntervals } = options;
   const warn = createThrottledWarnings(logger, clock);
   const closing = new AbortController();
@@ -96,7 +110,6 @@ export function createPeerDiscovery(options: PeerDiscoveryOptions) {
   const bootstrap = { isRunning: false, lastAtMs: Number.NEGATIVE_INFINITY, failures: 0, succeeded: false };
   let isBootstrapOld = false;
 
-  /** Call it a few times a second. */
   function tick(nowMs: number): void {
     bootstrapIfDue(nowMs);
     for (const [nodeID, askedAtMs] of asked) {
@@ -202,25 +215,22 @@ export function createPeerDiscovery(options: PeerDiscoveryOptions) {
 
   return {
     tick,
-    /** Resets the pauses between searches, after a node went missing or was found. */
-    searchEagerly(): void {
+    searchEagerly() {
       lastChangeMs = clock.monotonicMs();
     },
-    /** Requests bootstrap peers at the next tick. */
-    bootstrapAgain(): void {
+    bootstrapAgain() {
       isBootstrapOld = true;
     },
     onHandshakePeerList: take,
-    /** @returns whether it was requested; others are dropped */
-    onPeerList(nodeID: NodeID, peerList: PeerList): boolean {
+    onPeerList(nodeID, peerList) {
       const isRequested = asked.delete(nodeID);
       if (isRequested) take(nodeID, peerList);
       return isRequested;
     },
-    onDisconnected(nodeID: NodeID): void {
+    onDisconnected(nodeID) {
       asked.delete(nodeID);
       lastNews.delete(nodeID);
     },
-    close: (): void => closing.abort(new Error('the peer network is closed')),
+    close: () => closing.abort(new Error('the peer network is closed')),
   };
 }

@@ -5,12 +5,17 @@ export interface WantedChange {
   readonly removed: readonly NodeID[];
 }
 
-/**
- * Nodes in at least one named set, without our own NodeID.
- *
- * @param ownNodeID may be a validator's, if the operator configured its certificate
- */
-export function createWantedNodes(ownNodeID: NodeID) {
+/** Nodes in at least one named set, without our own NodeID. */
+export interface WantedNodes {
+  readonly all: ReadonlySet<NodeID>;
+  /** Nodes in at least one preferred set. */
+  readonly preferred: ReadonlySet<NodeID>;
+  set(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred?: boolean): WantedChange;
+  delete(name: string): WantedChange;
+}
+
+/** @param ownNodeID may be a validator's, if the operator configured its certificate */
+export function createWantedNodes(ownNodeID: NodeID): WantedNodes {
   const sets = new Map<string, ReadonlySet<NodeID>>();
   const preferredNames = new Set<string>();
   let all: ReadonlySet<NodeID> = new Set();
@@ -31,20 +36,19 @@ export function createWantedNodes(ownNodeID: NodeID) {
   }
 
   return {
-    get all(): ReadonlySet<NodeID> {
+    get all() {
       return all;
     },
-    /** Nodes in at least one preferred set. */
-    get preferred(): ReadonlySet<NodeID> {
+    get preferred() {
       return preferred;
     },
-    set(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): WantedChange {
+    set(name, nodeIDs, isPreferred = false) {
       sets.set(name, new Set(nodeIDs));
       if (isPreferred) preferredNames.add(name);
       else preferredNames.delete(name);
       return update();
     },
-    delete(name: string): WantedChange {
+    delete(name) {
       preferredNames.delete(name);
       return sets.delete(name) ? update() : { added: [], removed: [] };
     },

@@ -5,7 +5,7 @@ import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import type { ChainApi, Epoch } from '../rpc/chain-api.ts';
 
 /** Cache of the current epoch of each chain, at whose P-Chain height the chain verifies Warp messages. */
-export type Epochs = ReturnType<typeof createEpochs>;
+export type Epochs = FreshCache<BlockchainID, Epoch>;
 
 /** How long an epoch lasts at least: `GraniteEpochDuration` of avalanchego's `upgrade/upgrade.go`. */
 const PUBLIC_DURATION_S = 300n;
@@ -22,7 +22,7 @@ export interface EpochsOptions {
   readonly clock: Clock;
 }
 
-export function createEpochs({ api, networkID, clock }: EpochsOptions) {
+export function createEpochs({ api, networkID, clock }: EpochsOptions): Epochs {
   const isPublic = PUBLIC_NETWORKS.some((network) => network.networkID === networkID);
   const durationS = isPublic ? PUBLIC_DURATION_S : DEFAULT_DURATION_S;
   return new FreshCache<BlockchainID, Epoch>({

@@ -6,7 +6,12 @@ import { type PChainTransaction, parsePChainTransaction } from '../codec/l1-tran
 import { unlessRefused } from '../rpc/api-error.ts';
 import type { NodeApi } from '../rpc/node-api.ts';
 
-export type TransactionReader = ReturnType<typeof createTransactionReader>;
+/**
+ * Reads a transaction. Returns undefined if the P-Chain has not accepted it.
+ *
+ * @throws {ApiError}, {@link ParseError} for a transaction of a newer format, or the signal's reason
+ */
+export type TransactionReader = (txID: TxID, signal: AbortSignal) => Promise<PChainTransaction | undefined>;
 
 /** Most take some KB. Accepted transactions never change. */
 const MAX_TRANSACTIONS = 500;
@@ -15,11 +20,7 @@ const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 /** Size of a transaction without a Warp message, of which only the name is kept. */
 const NAME_BYTES = 64;
 
-/**
- * Returns a function that reads a transaction; undefined if the P-Chain has not accepted it. The function throws an `ApiError`,
- * {@link ParseError} for a transaction of a newer format, or the signal's reason.
- */
-export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Clock) {
+export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Clock): TransactionReader {
   const transactions = new FreshCache<TxID, ParsedTransaction | undefined>({
     clock,
     max: MAX_TRANSACTIONS,
@@ -32,8 +33,7 @@ export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Cloc
       return { transaction, size: transaction.kind === 'other' ? NAME_BYTES : bytes.length };
     },
   });
-  return async (txID: TxID, signal: AbortSignal): Promise<PChainTransaction | undefined> =>
-    (await transactions.get(txID, signal))?.transaction;
+  return async (txID, signal) => (await transactions.get(txID, signal))?.transaction;
 }
 
 interface ParsedTransaction {

@@ -5,7 +5,25 @@ import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID, type ValidationID } fro
 import type { NodeApi } from '../rpc/node-api.ts';
 
 /** Balances of L1 validators, which pay a continuous fee to stay active. */
-export type ValidatorFunds = ReturnType<typeof createValidatorFunds>;
+export interface ValidatorFunds {
+  /**
+   * Returns the validators of a subnet whose balance is below {@link MIN_L1_VALIDATOR_BALANCE}, or ends within {@link SOON_MS}. Validators
+   * of the primary network pay nothing.
+   *
+   * @param warpSet balances are read again if they do not cover all validators of this set
+   * @throws {ApiError}, or the signal's reason
+   */
+  soonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>>;
+  /** Returns the cached result, or undefined if an API call is necessary. */
+  knownSoonInactive(subnetID: SubnetID, warpSet: WarpSet): ReadonlySet<NodeID> | undefined;
+  /**
+   * Returns the L1 validators of a subnet with inactive ones; none if the subnet is not an L1. Balances are up to {@link MIN_AGE_MS} old,
+   * for large subnets {@link MAX_AGE_MS}.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  fundsOf(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>>;
+}
 
 export interface L1ValidatorFunds {
   readonly validationID: ValidationID;
@@ -44,7 +62,7 @@ interface Funds {
 export function createValidatorFunds(
   api: Pick<NodeApi, 'getCurrentValidators' | 'getValidatorFeePrice'>,
   clock: Clock,
-) {
+): ValidatorFunds {
   const funds = new FreshCache<SubnetID, Funds>({
     clock,
     max: MAX_SUBNETS,
@@ -103,31 +121,17 @@ export function createValidatorFunds(
   }
 
   return {
-    /**
-     * Returns the validators of a subnet whose balance is below {@link MIN_L1_VALIDATOR_BALANCE}, or ends within {@link SOON_MS}. Validators
-     * of the primary network pay nothing.
-     *
-     * @param warpSet balances are read again if they do not cover all validators of this set
-     * @throws {ApiError}, or the signal's reason
-     */
-    async soonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+    async soonInactive(subnetID, warpSet, signal) {
       signal.throwIfAborted();
       if (subnetID === PRIMARY_NETWORK_ID) return NONE;
       return lowNow(await fundsFor(subnetID, warpSet, signal));
     },
-    /** Returns the cached result, or undefined if an API call is necessary. */
-    knownSoonInactive(subnetID: SubnetID, warpSet: WarpSet): ReadonlySet<NodeID> | undefined {
+    knownSoonInactive(subnetID, warpSet) {
       if (subnetID === PRIMARY_NETWORK_ID) return NONE;
       const known = funds.peek(subnetID);
       return known && isCovered(known, warpSet) ? lowNow(known) : undefined;
     },
-    /**
-     * Returns the L1 validators of a subnet with inactive ones; none if the subnet is not an L1. Balances are up to {@link MIN_AGE_MS} old,
-     * for large subnets {@link MAX_AGE_MS}.
-     *
-     * @throws {ApiError}, or the signal's reason
-     */
-    async fundsOf(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
+    async fundsOf(subnetID, signal) {
       signal.throwIfAborted();
       return subnetID === PRIMARY_NETWORK_ID ? NO_FUNDS : (await funds.get(subnetID, signal)).ofNodes;
     },

@@ -28,10 +28,15 @@ const UNAVAILABLE_MS = 5_000;
 /** Less than the deadline of the request that waits for it. */
 const TIMEOUT_MS = 1_500;
 
-export type WarpConfigs = ReturnType<typeof createWarpConfigs>;
-
 /** Cache of the Warp configurations of chains, also of those that cannot be read. Equal calls in flight are shared. */
-export function createWarpConfigs(evm: Pick<EvmApi, 'getWarpUpgrades'>, clock: Clock) {
+export interface WarpConfigs {
+  /** @throws the signal's reason */
+  get(chainID: BlockchainID, signal: AbortSignal): Promise<WarpReading>;
+  /** Returns undefined if it is not cached. */
+  known(chainID: BlockchainID): WarpReading | undefined;
+}
+
+export function createWarpConfigs(evm: Pick<EvmApi, 'getWarpUpgrades'>, clock: Clock): WarpConfigs {
   const configs = new FreshCache<BlockchainID, Kept>({
     clock,
     max: MAX_CHAINS,
@@ -59,11 +64,8 @@ export function createWarpConfigs(evm: Pick<EvmApi, 'getWarpUpgrades'>, clock: C
   }
 
   return {
-    /** @throws the signal's reason */
-    get: async (chainID: BlockchainID, signal: AbortSignal): Promise<WarpReading> =>
-      atPresent(await configs.get(chainID, signal)),
-    /** Returns undefined if it is not cached. */
-    known(chainID: BlockchainID): WarpReading | undefined {
+    get: async (chainID, signal) => atPresent(await configs.get(chainID, signal)),
+    known(chainID) {
       const kept = configs.peek(chainID);
       return kept && atPresent(kept);
     },

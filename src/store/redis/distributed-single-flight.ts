@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, sleep } from '../../lib/concurrency/clock.ts';
 import { ByteWriter } from '../../lib/encoding/byte-writer.ts';
 import { concatBytes, equalBytes } from '../../lib/encoding/bytes.ts';
-import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import { createThrottledWarnings, type ThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { SharedStore } from './shared-store.ts';
@@ -77,7 +77,7 @@ class LeasedSingleFlight implements DistributedSingleFlight {
   readonly #clock: Clock;
   readonly #values: SharedValues;
   readonly #runs: ReturnType<typeof declareRuns>;
-  readonly #warn: ReturnType<typeof createThrottledWarnings>;
+  readonly #warn: ThrottledWarnings;
 
   constructor({ store, networkID, networkName, clock, logger, metrics }: DistributedSingleFlightOptions) {
     this.#clock = clock;

@@ -4,14 +4,9 @@ import { aggregationLimits } from '../../../src/aggregation/aggregation-limits.t
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { aborted } from '../../../src/lib/concurrency/deadline.ts';
-import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
+import type { OpenNetwork } from '../../../src/network/network-opening.ts';
 import type { NetworkParts } from '../../../src/network/network-parts.ts';
-import {
-  createServedNetwork,
-  type NetworkOptions,
-  type OpenNetwork,
-  type ServedNetwork,
-} from '../../../src/network/served-network.ts';
+import { createServedNetwork, type NetworkOptions, type ServedNetwork } from '../../../src/network/served-network.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
@@ -29,13 +24,11 @@ const RESULT = { signers: [] } as unknown as AggregationResult;
 function scriptedServedNetwork({
   name = 'local',
   networkID = OWN_ID,
-  apiSource,
   describe: describeText,
 }: {
   name?: string;
   describe?: (text: string) => string;
   networkID?: number | Error;
-  apiSource?: NetworkOptions['apiSource'];
 } = {}) {
   const clock = new FakeClock();
   const log = createLogLines();
@@ -109,7 +102,6 @@ function scriptedServedNetwork({
       logger: log.logger,
       metrics: createMetrics(registry),
       random: () => 0.5,
-      apiSource,
       describe: describeText,
       aggregation: aggregationLimits(config.aggregation),
       storePath: undefined,
@@ -380,20 +372,6 @@ it('warns once a minute that its API does not answer', async () => {
   expect(log.count('does not answer yet')).toBe(3);
 });
 
-it('a devnet is opened at its API after its start', async () => {
-  const started = Promise.withResolvers<ApiEndpoint>();
-  const { network, events } = scriptedServedNetwork({
-    apiSource: { reason: 'the devnet is being started', start: () => started.promise },
-  });
-  network.open();
-  await settle();
-  expect(network.readiness()).toMatchObject({ status: 'starting', reason: 'the devnet is being started' });
-  expect(events).toEqual([]);
-  started.resolve({ baseUrl: 'http://127.0.0.1:4' });
-  await network.untilUp(never);
-  expect(events).toEqual(['api opened at http://127.0.0.1:4', 'parts opened for 1337']);
-});
-
 describe('a network that is closed', () => {
   it('while it waits for its API, leaves no timer and rejects only callers that wait', async () => {
     const { network, clock, events } = scriptedServedNetwork({ networkID: new Error('down') });
@@ -406,19 +384,5 @@ describe('a network that is closed', () => {
     expect(clock.pendingTimers).toBe(0);
     expect(await stateOf(network.failed)).toBe('pending');
     expect(await stateOf(network.refused)).toBe('pending');
-  });
-
-  it('during the start of the devnet, is closed after it and opens nothing', async () => {
-    const started = Promise.withResolvers<ApiEndpoint>();
-    const { network, events } = scriptedServedNetwork({
-      apiSource: { reason: 'the devnet is being started', start: () => started.promise },
-    });
-    network.open();
-    const closed = Promise.resolve(network[Symbol.asyncDispose]());
-    expect(await stateOf(closed)).toBe('pending');
-    started.resolve({ baseUrl: 'http://127.0.0.1:4' });
-    await closed;
-    expect(events).toEqual([]);
-    expect(await stateOf(network.failed)).toBe('pending');
   });
 });
