@@ -56,6 +56,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['proxy/client'],
   ['proxy/catalogue'],
   ['proxy/routes'],
+  ['api/errors'],
   ['api/aggregation'],
   ['api/health'],
   ['api/messages'],
@@ -95,6 +96,70 @@ const IMPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   config: ['config', 'network', 'cli', 'app'],
 };
 
+/**
+ * Folders that are apart from the service, or below all that it does, each with everything that it may import beside itself: folders with
+ * what is below them, and single files.
+ */
+const APART: Readonly<Record<string, readonly string[]>> = {
+  client: [],
+  'bls/field': ['bls/gen', 'warp/bls-lengths.ts'],
+  'bls/curve': ['bls/field', 'lib/encoding', 'warp/bls-lengths.ts'],
+  'bls/pairing': ['bls/field', 'bls/curve', 'lib/encoding'],
+  // What the codes of the error table and the facts of a request mean is known where they are raised and written.
+  http: ['lib', 'telemetry', 'store/local/limit-counters.ts', 'warp/ids.ts', 'warp/networks.ts'],
+  devnet: [
+    'lib',
+    'warp',
+    'telemetry/logger.ts',
+    'validators/validator.ts',
+    'validators/warp-set.ts',
+    'bls/backends/bls-backend.ts',
+    'pchain/codec',
+    'p2p/gen',
+    'p2p/identity',
+    'p2p/wire',
+    'p2p/connection/handshake.ts',
+    // Its routes are the service's.
+    'http/request/http-server.ts',
+    'http/request/json-type.ts',
+    'http/request/route-access.ts',
+    'api/aggregation/parse-aggregation-request.ts',
+  ],
+  console: [
+    'client',
+    'lib/concurrency',
+    'telemetry/metrics.ts',
+    'validators/quorum.ts',
+    'warp/unsigned-message.ts',
+    'pchain/codec/access-list.ts',
+    'pchain/codec/send-warp-log.ts',
+    'store/local/record-limits.ts',
+    // What the server's side shows of the networks.
+    'network/network.ts',
+    'aggregation/subnets/subnet-views.ts',
+    'feed/feed-message.ts',
+    'http/errors/error-codes.ts',
+    'http/request/http-server.ts',
+    'http/request/json-type.ts',
+    'http/request/route-access.ts',
+    'http/server/document-bytes.ts',
+    'api/health/start-page.ts',
+    'api/openapi/example-request.ts',
+    // Records that the page shows.
+    'api/aggregation/parse-aggregation-request.ts',
+    'api/aggregation/progress-records.ts',
+    'api/aggregation/signing-progress.ts',
+    'api/feed/feed-records.ts',
+    'api/health/health.ts',
+    'api/messages/message-records.ts',
+    'api/messages/messages.ts',
+    'api/messages/verification-record.ts',
+    'api/requests/request-record.ts',
+    'api/subnets/subnet-records.ts',
+    'devnet/devnet-schemas.ts',
+  ],
+};
+
 export interface Import {
   readonly from: string;
   readonly to: string;
@@ -102,9 +167,23 @@ export interface Import {
 
 /** @returns a sentence for each import between files of src that the layers do not allow */
 export function wrongImports(imports: readonly Import[]): string[] {
-  return imports
-    .filter(({ from, to }) => !isAllowed(folderOf(from), folderOf(to)))
-    .map(({ from, to }) => `${from} imports ${to}: src/${folderOf(from)} may not import from src/${folderOf(to)}`);
+  return imports.flatMap(({ from, to }) => {
+    if (!isAllowed(folderOf(from), folderOf(to)))
+      return [`${from} imports ${to}: src/${folderOf(from)} may not import from src/${folderOf(to)}`];
+    const apart = apartFolderOf(from);
+    if (apart === undefined || isBelow(to, apart) || APART[apart]?.some((listed) => isBelow(to, listed))) return [];
+    return [`${from} imports ${to}: src/${apart} may import only what scripts/layers.ts lists for it`];
+  });
+}
+
+/** @returns a sentence for each entry of a folder that is apart of which it imports nothing */
+export function unusedLists(imports: readonly Import[]): string[] {
+  return Object.entries(APART).flatMap(([apart, lists]) => {
+    const own = imports.filter(({ from }) => isBelow(from, apart));
+    return lists
+      .filter((listed) => !own.some(({ to }) => isBelow(to, listed)))
+      .map((listed) => `scripts/layers.ts lists ${listed} for src/${apart}, which does not import it`);
+  });
 }
 
 /** @returns the first-level folders whose layers are not next to each other: they would import from a folder that imports from them */
@@ -149,6 +228,15 @@ function isAllowed(from: string, to: string): boolean {
   if (from === to) return true;
   const users = IMPORTED_BY[firstLevel(to)];
   return rankOf(to) !== -1 && rankOf(to) <= rankOf(from) && (users === undefined || users.includes(firstLevel(from)));
+}
+
+function apartFolderOf(file: string): string | undefined {
+  return Object.keys(APART).find((folder) => isBelow(file, folder));
+}
+
+/** @param part of src: a folder or a file */
+function isBelow(file: string, part: string): boolean {
+  return file === `src/${part}` || file.startsWith(`src/${part}/`);
 }
 
 function firstLevel(folder: string): string {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSync } from 'oxc-parser';
-import { circleOf, folderOf, scatteredFolders, unplacedFolders, wrongImports } from '../layers.ts';
+import { circleOf, folderOf, scatteredFolders, unplacedFolders, unusedLists, wrongImports } from '../layers.ts';
 import { type CheckResult, GENERATED, ROOT, resultOfProblems, sources } from './project.ts';
 
 const MAX_FILES_OF_FOLDER = 14;
@@ -31,6 +31,7 @@ export function checkLayout(): CheckResult {
     ...full,
     ...long,
     ...wrongImports(imports),
+    ...unusedLists(imports),
     ...scatteredFolders().map(
       (folder) => `the layers of src/${folder} are not next to each other in scripts/layers.ts`,
     ),

@@ -73,13 +73,13 @@ interface DescribedService {
 }
 
 async function startAndDescribe(): Promise<DescribedService> {
-  const servers: FastifyInstance[] = [];
-  const routes: RouteOptions[] = [];
+  const routesOf = new Map<unknown, RouteOptions[]>();
+  let routes: readonly RouteOptions[] = [];
   const onServer = (message: unknown): void => {
     const { fastify } = message as { fastify: FastifyInstance };
-    servers.push(fastify);
-    // The first server has all routes; those of the Go aggregator's ports are among them.
-    if (servers.length === 1) fastify.addHook('onRoute', (options) => void routes.push(options));
+    const ofServer: RouteOptions[] = [];
+    routesOf.set(fastify, ofServer);
+    fastify.addHook('onRoute', (options) => void ofServer.push(options));
   };
   const metrics = new Map<string, RawMetric>();
   const { registerMetric } = Registry.prototype;
@@ -98,6 +98,8 @@ async function startAndDescribe(): Promise<DescribedService> {
       random: Math.random,
     });
     await app.untilReady(AbortSignal.timeout(START_TIMEOUT_MS));
+    // It has all routes; those of the Go aggregator's ports are among them.
+    routes = routesOf.get(app.server) ?? [];
     declareSharedMetrics();
   } finally {
     unsubscribe('fastify.initialization', onServer);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { circleOf, scatteredFolders, wrongImports } from '../../../scripts/layers.ts';
+import { circleOf, scatteredFolders, unusedLists, wrongImports } from '../../../scripts/layers.ts';
 
 describe('the check of imports finds', () => {
   test('a circle of files, also of one folder', () => {
@@ -22,5 +22,22 @@ describe('the check of imports finds', () => {
       'src/http/errors/a.ts imports src/proxy/client/b.ts: src/http/errors may not import from src/proxy/client',
     ]);
     expect(wrongImports([{ from: 'src/proxy/client/a.ts', to: 'src/http/errors/b.ts' }])).toEqual([]);
+  });
+
+  test('an import of a folder that is apart, unless it is listed', () => {
+    expect(wrongImports([{ from: 'src/devnet/node/a.ts', to: 'src/aggregation/aggregator-error.ts' }])).toEqual([
+      'src/devnet/node/a.ts imports src/aggregation/aggregator-error.ts: src/devnet may import only what scripts/layers.ts lists for it',
+    ]);
+    expect(wrongImports([{ from: 'src/bls/pairing/a.ts', to: 'src/telemetry/logger.ts' }])).toHaveLength(1);
+    expect(wrongImports([{ from: 'src/devnet/node/a.ts', to: 'src/p2p/wire/frames.ts' }])).toEqual([]);
+    expect(wrongImports([{ from: 'src/devnet/node/a.ts', to: 'src/devnet/devnet.ts' }])).toEqual([]);
+  });
+
+  test('an entry of such a list that is not needed', () => {
+    const used = [{ from: 'src/bls/field/a.ts', to: 'src/bls/gen/fused.ts' }];
+    expect(unusedLists(used)).toContain(
+      'scripts/layers.ts lists warp/bls-lengths.ts for src/bls/field, which does not import it',
+    );
+    expect(unusedLists(used).some((problem) => problem.includes('lists bls/gen '))).toBe(false);
   });
 });
