@@ -946,6 +946,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/unit/http/server/draining-server.test.ts'], {
     'connections are kept while the service drains': [' || options.isStopping?.() === true', ''],
+    'a kept connection loses the request that is on its way when the server closes': [
+      'if (this.#options.isStopping?.() !== true) this.#closeIdle();',
+      'this.#closeIdle();',
+    ],
   }),
   ...bugsOf('src/api/feed/stream-limit.ts', ['test/unit/api/feed/stream-limit.test.ts'], {
     'there is no limit of all streams': ['if (all < total) return;', 'return;'],

@@ -6,11 +6,16 @@ import { type BreakOffReason, ClientConnections, type ClientConnectionsOptions }
 
 /** Time without a byte read by the client, or of the answer sent, after which a connection is closed. */
 const READ_TIMEOUT_MS = 60_000;
+/** Time for the next request on a connection that an announced stop finds idle: its answer tells the client to open no more here. */
+const IDLE_GRACE_MS = 2_000;
 
 export interface DrainOptions extends Pick<ClientConnectionsOptions, 'clock' | 'maxConnections' | 'onBreakOff'> {
   /** Time for running requests when the server closes; then their connections are closed. */
   readonly drainTimeoutMs: number;
-  /** Whether the stop was announced: each answer ends its connection, so that none has a request on its way when the server closes. */
+  /**
+   * Whether the stop was announced: each answer ends its connection, so that none has a request on its way when the server closes. Connections that are
+   * idle then have {@link IDLE_GRACE_MS} for one more request.
+   */
   readonly isStopping?: (() => boolean) | undefined;
   /** Called with the number of requests that are aborted at the end of that time. */
   readonly onTimeout: (requests: number) => void;
@@ -84,22 +89,26 @@ export class DrainingServer extends HttpServer {
   override close(callback?: (error?: Error) => void): this {
     this.#isClosing = true;
     const { clock, drainTimeoutMs, onTimeout } = this.#options;
-    const cancel = clock.after(drainTimeoutMs, () => {
+    const cancelDrain = clock.after(drainTimeoutMs, () => {
       onTimeout([...this.#connections].reduce((sum, { responses }) => sum + responses.length, 0));
       this.closeAllConnections();
     });
+    const cancelGrace = clock.after(Math.min(IDLE_GRACE_MS, drainTimeoutMs / 2), () => this.#closeIdle());
     return super.close((error) => {
-      cancel();
+      cancelDrain();
+      cancelGrace();
       callback?.(error);
     });
   }
 
+  /** Called by Fastify and Node when the server closes. */
   override closeIdleConnections(): void {
-    for (const { socket, responses } of this.#connections) {
-      const last = responses.at(-1);
-      if (last === undefined) socket.destroySoon();
-      else announceClose(last);
-    }
+    for (const { responses } of this.#connections) announceClose(responses.at(-1));
+    if (this.#options.isStopping?.() !== true) this.#closeIdle();
+  }
+
+  #closeIdle(): void {
+    for (const { socket, isIdle } of this.#connections) if (isIdle) socket.destroySoon();
   }
 
   /** Called after Node's timeout without a byte: the read timeout, or the keep-alive timeout between requests. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
 import { sendJson, startStandIn } from '../proxy/stand-in.ts';
@@ -30,6 +31,25 @@ test('at SIGTERM it is not ready first, answers for the delay, and loses no requ
   await expect(service.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   service.release();
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(COUNT).fill(200));
+  expect(await service.exitCode()).toBe(0);
+});
+
+test('at SIGTERM without a delay, no kept connection loses its next request', async () => {
+  const COUNT = 8;
+  await using service = await startUpstreamed();
+  const connections = await Promise.all(Array.from({ length: COUNT }, () => service.connect()));
+  const request = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+  for (const connection of connections) {
+    connection.write(request);
+    const [answer] = (await once(connection, 'data')) as [Buffer];
+    expect(String(answer)).not.toMatch(/connection: close/i);
+  }
+  service.child.kill('SIGTERM');
+  await service.log.line(STOPPING);
+  await expect(service.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  for (const connection of connections) connection.write(request);
+  const answers = await Promise.all(connections.map((connection) => text(connection)));
+  for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*connection: close\r\n/i);
   expect(await service.exitCode()).toBe(0);
 });
 

@@ -50,6 +50,22 @@ test('once the stop is announced, kept connections close with their next answer,
   }
 });
 
+test('once the stop is announced, a connection that is idle when the server closes has its next request answered', async () => {
+  const { open, close, clock, port } = await openServer((_request, response) => response.end('x'), {
+    isStopping: () => true,
+  });
+  const [{ client: kept }, { client: idle }] = [await open(), await open()];
+  const closed = close();
+  const [error] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
+  expect(error.code).toBe('ECONNREFUSED');
+  kept.write(GET);
+  expect(await text(kept)).toMatch(/\r\nconnection: close\r\n[^]*x/i);
+  const idleEnded = once(idle.resume(), 'end');
+  await clock.advance(DRAIN_TIMEOUT_MS / 2);
+  await Promise.all([idleEnded, closed]);
+  expect(clock.pendingTimers).toBe(0);
+});
+
 test('a running request is answered with connection: close, and its connection closes', async () => {
   const { client, response, close, aborted, clock } = await running();
   const closed = close();
