@@ -26,8 +26,10 @@ export interface ChainCursor {
 /** The first bytes of a blockchain ID in hex. IDs are hashes, so that they distinguish the chains of a network. */
 export type ChainKey = string & { readonly chainKey: never };
 
-/** Longer texts are not decoded. A header line must have room for a cursor. */
+/** A header line must have room for a cursor. */
 export const MAX_CURSOR_LENGTH = 4_096;
+/** Longer texts are not decoded. */
+const MAX_EARLIER_LENGTH = 8_192;
 /** Chains of a cursor. */
 export const MAX_CHAINS = 64;
 /** Before the first block. */
@@ -61,10 +63,11 @@ export function encodeCursor({ opening, change, chains }: Cursor, query: string)
 export function parseCursor(text: string, query: string): Cursor | undefined {
   const bytes = Buffer.from(text, 'base64url');
   // Node ignores what is no base64url.
-  if (text.length > MAX_CURSOR_LENGTH || text === '' || bytes.toString('base64url') !== text) throw malformed();
+  if (text.length > MAX_EARLIER_LENGTH || text === '' || bytes.toString('base64url') !== text) throw malformed();
   const reader = new CursorReader(bytes);
   const version = reader.byte();
   if (version !== VERSION && version !== EARLIER_VERSION) throw malformed();
+  if (version === VERSION && text.length > MAX_CURSOR_LENGTH) throw malformed();
   if (!Buffer.from(hashOf(query)).equals(reader.bytes(QUERY_BYTES))) {
     throw new ParseError(
       'after',

@@ -15,6 +15,7 @@ import { type MessageStore, openMessageStore, PRUNE_LIMIT } from '../../../src/f
 import { databasePath } from '../../../src/store/local/sqlite.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from './emitted.ts';
+import { writeFormat2 } from './format-2.ts';
 
 const FILE = 'feed-messages-1.sqlite';
 const FAILURE = { code: 'insufficient_weight', reason: 'too few signed', attempts: 1, failedMs: 5 };
@@ -310,31 +311,23 @@ describe('changes', () => {
   });
 
   test('of a file of the version before are those that come', () => {
-    store.setSigned(first, SIGNATURE);
+    const place = mkdtempSync(join(directory, 'format-2-'));
+    writeFormat2(place);
     store[Symbol.dispose]();
-    toFormat2(join(directory, FILE));
-    store = open();
-    expect(page()).toEqual(['10.0', '11.0']);
-    expect(store.at([first]).map(({ outcome, change }) => [outcome, change])).toEqual([
-      [{ status: 'signed', ...SIGNATURE }, 0],
+    store = open(place);
+    expect(page()).toEqual(['10.0', 'other 10.0', '11.0', '12.0']);
+    const known = store.at([emitted(10, 0), emitted(11, 0), emitted(12, 0)]);
+    expect(known.map(({ outcome, change }) => [outcome.status, change])).toEqual([
+      ['signed', 0],
+      ['failed', 0],
+      ['pending', 0],
     ]);
     expect(progress()).toMatchObject({ watermark: checkpoint(12), confirmed: 12, removedChange: 0 });
-    store.setSigned(second, SIGNATURE);
+    store.setSigned(emitted(11, 0), SIGNATURE);
     store.append(CHAIN, blocks(13, 13, [emitted(13, 0)]));
     expect(changed()).toEqual(['1: 11.0 signed', '2: 13.0 pending']);
   });
 });
-
-/** Takes away what format 3 has added. */
-function toFormat2(path: string): void {
-  const database = new DatabaseSync(path);
-  database.exec(`
-    DROP INDEX messages_by_change; DROP TABLE openings;
-    ALTER TABLE messages DROP COLUMN change;
-    ALTER TABLE chains DROP COLUMN confirmed_block; ALTER TABLE chains DROP COLUMN confirmed_hash; ALTER TABLE chains DROP COLUMN removed_change;
-    PRAGMA user_version = 2`);
-  database.close();
-}
 
 describe('equal reads', () => {
   const [message, later] = [emitted(10, 0), emitted(11, 0)];

@@ -1,14 +1,18 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { AggregationRequest } from '../../../../src/aggregation/request/aggregation-request.ts';
 import { SIGNED_EXAMPLE } from '../../../../src/api/aggregation/signed-message-record.ts';
 import { MAX_PAGE } from '../../../../src/api/feed/feed-query.ts';
 import type { FeedMessageRecord } from '../../../../src/api/feed/feed-records.ts';
-import type { MessageStore } from '../../../../src/feed/message-store.ts';
+import { type MessageStore, openMessageStore } from '../../../../src/feed/message-store.ts';
 import type { Server } from '../../../../src/http/request/http-server.ts';
 import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
 import { idBytes } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from '../../feed/emitted.ts';
+import { CURSORS_OF_FORMAT_2, writeFormat2 } from '../../feed/format-2.ts';
 import { expectError, limitedTo, scriptedAggregator } from '../api-fixture.ts';
 import { createFeedServer, createStore, fail, MESSAGES_PATH, SIGNATURE, sign } from './feed-fixture.ts';
 
@@ -206,14 +210,29 @@ describe('GET messages', () => {
     expect(blocksOf(await get({ after: details.oldestCursor }))).toEqual([[11, 0, 'pending']]);
   });
 
-  test('says that a cursor of the version before has expired, with the oldest one', async () => {
-    store.append(CHAIN, blocks(10, 10, [emitted(10, 0)]));
-    const bytes = Buffer.from((await get()).nextCursor, 'base64url');
-    bytes[0] = 1;
-    const response = await server.inject({ url: MESSAGES_PATH, query: { after: bytes.toString('base64url') } });
-    const details = expectError(response, 410, /earlier version/, 'cursor_expired') as { oldestCursor: string };
-    expect(blocksOf(await get({ after: details.oldestCursor }))).toEqual([[10, 0, 'pending']]);
-  });
+  test.each(Object.entries(CURSORS_OF_FORMAT_2))(
+    'says that a cursor of the version before has expired, with the oldest one: %s',
+    async (_, after) => {
+      const directory = mkdtempSync(join(tmpdir(), 'format-2-'));
+      onTestFinished(() => rmSync(directory, { recursive: true }));
+      writeFormat2(directory);
+      store = openMessageStore({ directory, networkID: 1 });
+      onTestFinished(() => store[Symbol.dispose]());
+      const response = await server.inject({ url: MESSAGES_PATH, query: { after } });
+      const details = expectError(response, 410, /earlier version/, 'cursor_expired') as { oldestCursor: string };
+      const stored = [
+        [10, 0, 'signed'],
+        [10, 0, 'pending'],
+        [11, 0, 'failed'],
+        [12, 0, 'pending'],
+      ];
+      const oldest = await get({ after: details.oldestCursor });
+      expect(blocksOf(oldest)).toEqual(stored);
+      expect(blocksOf(await get())).toEqual(stored);
+      sign(store, emitted(12, 0));
+      expect(blocksOf(await get({ after: oldest.nextCursor }))).toEqual([[12, 0, 'signed']]);
+    },
+  );
 
   test('ends a page after 1 MiB of messages', async () => {
     const large = Array.from({ length: 60 }, (_, index) =>
