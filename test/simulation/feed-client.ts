@@ -2,7 +2,7 @@ import { encodeCursor, parseCursor, START } from '../../src/api/feed/cursor.ts';
 import { type FeedQuery, textOfQuery } from '../../src/api/feed/feed-query.ts';
 import { FeedReader } from '../../src/api/feed/feed-reader.ts';
 import type { FeedMessage, MessagePosition, MessageReader, MessageStatus } from '../../src/feed/feed-message.ts';
-import type { ClockView } from '../support/fake-clock.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
 import type { Draws } from './draws.ts';
 
 export interface FeedClientOptions {
@@ -10,7 +10,7 @@ export interface FeedClientOptions {
   readonly query: FeedQuery;
   /** Reads one page after the other, rather than a stream. */
   readonly isPaged: boolean;
-  readonly clock: ClockView;
+  readonly clock: Pick<Clock, 'now'>;
   readonly draws: Draws;
   readonly violate: (what: string) => void;
 }

@@ -1,12 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EvmChain } from '../../../src/devnet/pchain/evm-chain.ts';
-import { createBlockSource } from '../../../src/feed/chains/block-source.ts';
 import { watchChain } from '../../../src/feed/chains/chain-watcher.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
 import { openMessageStore } from '../../../src/feed/message-store.ts';
-import { createEvmApi } from '../../../src/pchain/rpc/evm-api.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
-import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
 import {
   EVM_FAULTS,
   type EvmFault,
@@ -16,7 +12,7 @@ import {
   SILENT_FAULTS,
   STATE_SYNCED,
 } from '../../devnet/evm-faults.ts';
-import { createEvmRpc } from '../../devnet/evm-rpc.ts';
+import { openFaultySource } from '../../devnet/evm-sources.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 import { CHAIN } from '../../unit/feed/emitted.ts';
@@ -46,25 +42,9 @@ function watchDevnet(faults: readonly (EvmFault | undefined)[], blocks = BLOCKS)
     for (let block = 0; block < count; block += 1) chain.transact([Buffer.from(`${chain.height}`)]);
   };
   emit(blocks);
-  const rpcs = faults.map((fault) => Object.assign(createEvmRpc(chain, clock), { fault }));
-  const sources = rpcs.map(({ openHttp }, index) => {
-    const endpoints = [{ baseUrl: `http://rpc${index}` }];
-    // Those of a service with the default time limits.
-    const limits = { attemptTimeoutMs: 4_000, callTimeoutMs: 10_000 };
-    const client = createJsonRpcClient({
-      endpoints,
-      clock,
-      random: () => 0.5,
-      metrics: createUnreadMetrics(),
-      openHttp,
-      limits,
-    });
-    return createBlockSource(
-      createEvmApi({ cChain: client, others: client, configured: new Map([['C', client]]) }),
-      'C',
-      CHAIN,
-    );
-  });
+  const opened = faults.map((fault) => openFaultySource(chain, clock, fault));
+  const rpcs = opened.map(({ rpc }) => rpc);
+  const sources = opened.map(({ source }) => source);
   let missed = 0;
   let watcher: ReturnType<typeof watchChain>;
   const start = (fromBlock?: number): void => {

@@ -21,6 +21,8 @@ const TIMEOUT_MS = 60_000 + 15_000 * RESTARTS;
 const service = await shareService(5);
 const chains = [{ blockchainId: service.devnet.subnets.l1.blockchainID }, { blockchainId: 'C' as const }];
 
+const NOTHING_MISSED = ['pages', 'stream', 'client'].map((name) => ({ name, missing: 0, untold: 0, expired: 0 }));
+
 /** What a reader has received. */
 class Received {
   readonly signed = new Set<string>();
@@ -113,12 +115,31 @@ function readByClient({ url, signal, received }: ReaderOptions): Promise<void> {
   });
 }
 
-/** Restarts the service while messages come, and returns what readers received, and the messages by the start before them. */
-async function restart(store: object) {
+/** How the service stops watching chains, and begins again. */
+type Disturbance = 'restart' | 'reload';
+
+/** Disturbs the service while messages come, and returns what readers received, and the messages by the start before them. */
+async function disturb(how: Disturbance, store: object) {
   const first = await service.another({ network: { feed: { chains } }, store });
   const { url } = first.app;
   const settings = { network: { feed: { chains } }, store, server: { port: Number(new URL(url).port) } };
+  const watch = async (watched: typeof chains): Promise<void> => {
+    const networks = first.config.networks.map((network) => ({
+      ...network,
+      feed: { ...network.feed, chains: watched },
+    }));
+    await first.app.update({ ...first.config, networks });
+  };
   let running: AsyncDisposable = first;
+  const { leave, comeBack } = {
+    restart: {
+      leave: () => running[Symbol.asyncDispose](),
+      async comeBack() {
+        running = await service.another(settings);
+      },
+    },
+    reload: { leave: () => watch(chains.slice(1)), comeBack: () => watch(chains) },
+  }[how];
   let starts = 0;
   const emitted: { readonly id: string; readonly start: number }[] = [];
   const emit = async (count: number): Promise<void> => {
@@ -140,10 +161,10 @@ async function restart(store: object) {
     await emit(MESSAGES.up);
     for (let index = 0; index < RESTARTS; index += 1) {
       await emit(MESSAGES.up);
-      await running[Symbol.asyncDispose]();
+      await leave();
       await emit(MESSAGES.down);
       starts += 1;
-      running = await service.another(settings);
+      await comeBack();
     }
     await emit(MESSAGES.up);
     const last = emitted.slice(-MESSAGES.up);
@@ -172,8 +193,8 @@ test(
   async () => {
     const path = mkdtempSync(join(tmpdir(), 'feed-restarts-'));
     onTestFinished(() => rmSync(path, { recursive: true }));
-    const results = await restart({ path });
-    expect(results).toEqual(['pages', 'stream', 'client'].map((name) => ({ name, missing: 0, untold: 0, expired: 0 })));
+    const results = await disturb('restart', { path });
+    expect(results).toEqual(NOTHING_MISSED);
   },
   TIMEOUT_MS,
 );
@@ -181,10 +202,23 @@ test(
 test(
   'without store.path readers learn of each loss',
   async () => {
-    const results = await restart({});
+    const results = await disturb('restart', {});
     for (const { name, missing, untold, expired } of results) {
       expect({ name, untold, knows: missing === 0 || expired > 0 }).toEqual({ name, untold: 0, knows: true });
     }
+  },
+  TIMEOUT_MS,
+);
+
+test.each([
+  ['with', true],
+  ['without', false],
+])(
+  '%s store.path readers miss nothing when a chain is removed and added again by reloads',
+  async (_, isStored) => {
+    const path = mkdtempSync(join(tmpdir(), 'feed-reloads-'));
+    onTestFinished(() => rmSync(path, { recursive: true }));
+    expect(await disturb('reload', isStored ? { path } : {})).toEqual(NOTHING_MISSED);
   },
   TIMEOUT_MS,
 );
