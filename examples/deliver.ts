@@ -107,7 +107,9 @@ async function settle(): Promise<void> {
     await setTimeout(PAUSE_MS);
     // The count comes first: a transaction that it counts has a receipt afterwards.
     const count = await chain.getTransactionCount({ address: account.address, blockTag: 'latest' });
-    const receipt = await chain.getTransactionReceipt({ hash }).catch(() => undefined);
+    const receipt = await chain.getTransactionReceipt({ hash }).catch((error: Error) => {
+      if (error.name !== 'TransactionReceiptNotFoundError') throw error;
+    });
     if (receipt === undefined && count <= nonce) {
       if (problem !== undefined) console.warn(`${hash} is not accepted yet: ${problem}`);
       continue;

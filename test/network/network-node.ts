@@ -27,6 +27,8 @@ export interface NetworkNode {
   readonly stakingPort: number;
   /** Stops the process and waits for its end. */
   stop(): Promise<void>;
+  /** Ends the process as a machine that loses its power. */
+  kill(): Promise<void>;
   /**
    * Starts a stopped node again and returns when it is healthy.
    *
@@ -76,6 +78,7 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
     'info.getNodeID',
   );
 
+  const unguard = () => setup.testnet.call('unguard', { pid: process.child.pid as number });
   const node: NetworkNode = {
     name,
     nodeID,
@@ -88,7 +91,13 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
     },
     async stop() {
       await endProcess(process.child);
-      await setup.testnet.call('unguard', { pid: process.child.pid as number });
+      await unguard();
+    },
+    async kill() {
+      const ended = once(process.child, 'exit');
+      killGroup(process.child);
+      await ended;
+      await unguard();
     },
     async start({ stakingPort = node.stakingPort } = {}) {
       process = await launch(setup, logFile, { httpPort: portOf(node.apiUrl), stakingPort });

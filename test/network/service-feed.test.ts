@@ -2,29 +2,40 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import type { MessagePageBody } from '../../src/api/feed/feed-records.ts';
 import { fromReceipt, type ReceiptLog } from '../../src/client/warp-messages.ts';
 import { type ServiceChild, startServiceChild } from '../integration/service/service-child.ts';
 import { callJsonRpc } from './json-rpc.ts';
 import { type Delivery, firstOfEach, lateDuplicates, readThroughKills, repeatedOnConnection } from './killed-reader.ts';
 import { useRealNetwork } from './network-fixture.ts';
+import type { NetworkNode } from './network-node.ts';
 import { pollUntil } from './poll-until.ts';
 import { PRIMARY_NETWORK_ID } from './real-network.ts';
 import { expectAccepted } from './warp-messages.ts';
 
-/** The feed on real nodes: messages on two chains in block after block, while the service and its reader are killed. */
+/**
+ * The feed on real nodes: messages on two chains in block after block, while the service and its reader are killed.
+ *
+ * `FEED_MESSAGES=500 FEED_KILLS=10 npm run test:network -- service-feed` takes some twenty minutes: the node whose RPC is read is killed as often as the
+ * service, and the second reading of the blocks is awaited.
+ */
 
-const SERVICE_KILLS = 3;
+const { FEED_MESSAGES = '40', FEED_KILLS } = process.env;
+/** Messages on each chain. */
+const MESSAGES = Number(FEED_MESSAGES);
+const SERVICE_KILLS = Number(FEED_KILLS ?? 3);
+const IS_LONG = FEED_KILLS !== undefined;
 const READER_KILLS = 10;
-/** Messages on each chain: `FEED_MESSAGES=500 npm run test:network -- service-feed` takes some ten minutes. */
-const MESSAGES = Number(process.env['FEED_MESSAGES'] ?? 40);
 const PER_BLOCK = 3;
 /** The last round has no kills. */
 const PER_ROUND = Math.ceil(MESSAGES / (SERVICE_KILLS + 1));
 const TOTAL = 2 * PER_ROUND * (SERVICE_KILLS + 1);
-const TIMEOUT_MS = 300_000 + 2_000 * MESSAGES;
+const TIMEOUT_MS = 300_000 + 2_000 * MESSAGES + (IS_LONG ? 1_200_000 : 0);
 const RECEIPT_TIMEOUT_MS = 30_000;
 /** Messages that were emitted while there was no service are signed first. */
 const CAUGHT_UP_TIMEOUT_MS = 180_000;
+/** Blocks are read again some minutes after the first time. */
+const CONFIRMED_TIMEOUT_MS = 900_000;
 /** Short beside the time that is measured from a receipt on. */
 const RECEIPT_POLL_MS = 4;
 
@@ -40,8 +51,13 @@ const network = useRealNetwork();
 const directory = mkdtempSync(join(tmpdir(), 'service-feed-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-function rpcOf(chain: string): string {
-  return `${network().nodes[0]?.apiUrl}/ext/bc/${chain}/rpc`;
+function rpcOf(chain: string, { apiUrl } = network().nodes[0] as NetworkNode): string {
+  return `${apiUrl}/ext/bc/${chain}/rpc`;
+}
+
+/** The node whose blocks are read. The last one is no validator of the L1. */
+function readNode(): NetworkNode {
+  return network().nodes.at(IS_LONG ? -1 : 0) as NetworkNode;
 }
 
 interface Watching {
@@ -57,24 +73,27 @@ function startWatching({ fromBlocks, polled, port }: Watching): Promise<ServiceC
     blockchainId,
     fromBlock,
     ...(!polled.includes(blockchainId) && {
-      webSocket: rpcOf(blockchainId).replace('http', 'ws').replace(/rpc$/, 'ws'),
+      webSocket: rpcOf(blockchainId, readNode()).replace('http', 'ws').replace(/rpc$/, 'ws'),
     }),
   }));
+  const rpcs = Object.keys(fromBlocks).map((id) => [id, { baseUrl: rpcOf(id, readNode()) }]);
+  const chainRpc = IS_LONG ? Object.fromEntries(rpcs) : {};
   return startServiceChild({
-    networks: { local: { pChainApi: [{ baseUrl: network().nodes[0]?.apiUrl }], feed: { chains } } },
+    networks: { local: { pChainApi: [{ baseUrl: network().nodes[0]?.apiUrl }], chainRpc, feed: { chains } } },
     server: { port },
     log: { level: 'debug' },
     store: { path: directory },
   });
 }
 
-/** Emits the messages of a round in one block after the other. */
-async function emitRound(chain: string, round: number, onHalf: () => void): Promise<readonly Emission[]> {
-  const payloads = Array.from({ length: PER_ROUND }, (_, i) => `0xfeed0${round}${i.toString(16).padStart(4, '0')}`);
+/** Emits the messages of a round in one block after the other. @param onBlock called before each block, with the messages so far */
+async function emitRound(chain: string, round: number, onBlock: (count: number) => void): Promise<readonly Emission[]> {
+  const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');
+  const payloads = Array.from({ length: PER_ROUND }, (_, index) => `0xfeed${hex(round, 2)}${hex(index, 4)}`);
   const transactions = await network().onChain('signWarpMessages', { blockchainID: chain, payloads });
   const emissions: Emission[] = [];
   for (let first = 0; first < transactions.length; first += PER_BLOCK) {
-    if (first >= PER_ROUND / 2) onHalf();
+    onBlock(first);
     const ofBlock = transactions.slice(first, first + PER_BLOCK);
     for (const { rawTransaction } of ofBlock) {
       await callJsonRpc(rpcOf(chain), 'eth_sendRawTransaction', [rawTransaction]);
@@ -119,12 +138,19 @@ test(
       const reader = { baseUrl, network: 'local', kills: READER_KILLS, killEvery, until: TOTAL };
       reading ??= readThroughKills({ ...reader, timeoutMs: TIMEOUT_MS });
       if (isLast) await awaitReader(service);
-      const onHalf = (): void => void (isLast || service.child.kill('SIGKILL'));
+      let restarted: Promise<void> | undefined;
+      const onBlock = (count: number): void => {
+        if (isLast) return;
+        if (IS_LONG && count >= PER_ROUND / 4) restarted ??= restart(readNode());
+        if (count >= PER_ROUND / 2) service.child.kill('SIGKILL');
+      };
       const emissions = Object.keys(sent).map(async (chain) => {
-        sent[chain]?.push(...(await emitRound(chain, round, onHalf)));
+        sent[chain]?.push(...(await emitRound(chain, round, onBlock)));
       });
       await Promise.all(emissions);
+      await restarted;
       if (isLast) await reading;
+      if (isLast && IS_LONG) await awaitConfirmed(service);
     }
     const deliveries = (await reading) ?? [];
     for (const [chain, signers] of [
@@ -154,6 +180,29 @@ test(
   },
   TIMEOUT_MS,
 );
+
+async function restart(node: NetworkNode): Promise<void> {
+  await node.kill();
+  await node.start();
+}
+
+/** Waits until all blocks were read a second time. */
+async function awaitConfirmed(service: ServiceChild): Promise<void> {
+  const read = async () => {
+    const page = await service.get('/v1/signatureAggregator/local/messages?after=recent&limit=1');
+    return (page.json() as Pick<MessagePageBody, 'chains'>).chains;
+  };
+  const startMs = performance.now();
+  await pollUntil(
+    read,
+    (chains) => chains.every(({ confirmed, watermark }) => confirmed === watermark.blockNumber),
+    CONFIRMED_TIMEOUT_MS,
+    1_000,
+  );
+  const { text } = await service.get('/metrics');
+  const missed = text.split('\n').filter((line) => line.includes('outcome="missed"'));
+  console.log(`confirmed after ${Math.round((performance.now() - startMs) / 1_000)} s; ${missed.join('; ')}`);
+}
 
 /** Waits until the service is ready and has signed all so far, and the reader has connected to it again. */
 async function awaitReader(service: ServiceChild): Promise<void> {
