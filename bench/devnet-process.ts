@@ -37,6 +37,13 @@ server.post<{ Params: { seconds: string } }>('/flood/:seconds', async ({ params 
   }, 1_000 * Number(params.seconds));
   return {};
 });
+// Accepts a block with so many messages, and returns their IDs.
+let payloads = 0;
+server.post<{ Params: { chain: 'C' | 'L1'; messages: string } }>('/blocks/:chain/:messages', async ({ params }) => {
+  const { chain, messages: count } = params;
+  const texts = Array.from({ length: Number(count) }, () => Buffer.from(`message ${(payloads += 1)}`));
+  return devnet.chains[chain].transact(texts).messages.map(({ id }) => id);
+});
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 console.log(JSON.stringify({ url, apiUrl: devnet.apiUrl }));
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { get } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
@@ -8,12 +7,14 @@ import { parseHex } from '../src/lib/encoding/bytes.ts';
 import { parseUnsignedMessage } from '../src/warp/unsigned-message.ts';
 import type { BenchmarkOptions } from './benchmark.ts';
 import { JSON_HEADERS, newMessages, untilReady } from './client.ts';
+import { benchFeedRate } from './feed-rate.ts';
+import { cursorAtEnd, FEED_KEY, FEED_PATH, openReader, type SignedMessage } from './feed-readers.ts';
 import { cpuMs, type DevnetProcess, type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
 import { quantile, round } from './statistics.ts';
 
 const VALIDATORS = 5;
 const DEFAULT_READERS = 200;
-const PATH = '/v1/signatureAggregator/fuji/messages';
+const RATE_READERS = [1, 200];
 const IDLE = { settleMs: 8_000, seconds: 30, barPercent: 1 };
 /** New messages while clients read. */
 const LOAD = { perSecond: 10, seconds: 15, rounds: 2 };
@@ -23,11 +24,10 @@ const SLOW_READ_MS = 1_000;
 const SAMPLE_MS = 250;
 const SETTLE_TIMEOUT_MS = 120_000;
 const BAR_MB = 50;
-const KEY = 'bench';
 
 /**
  * Watches both chains of a devnet. `idle`: the CPU of a service with and without the feed, on chains without new blocks. `readers`: the time until
- * clients receive new messages, all of which read, and one of which reads a byte a second.
+ * clients receive new messages, all of which read, and one of which reads a byte a second. `rate`: the highest rate of messages that readers follow.
  */
 export async function benchFeed({ sizes, words, report }: BenchmarkOptions): Promise<void> {
   const isWanted = (part: string): boolean => words.length === 0 || words.includes(part);
@@ -47,6 +47,11 @@ export async function benchFeed({ sizes, words, report }: BenchmarkOptions): Pro
   for (const readers of isWanted('readers') ? (sizes.length > 0 ? sizes : [DEFAULT_READERS]) : []) {
     await benchReaders({ devnet, chains, readers, report });
   }
+  for (const readers of isWanted('rate') ? (sizes.length > 0 ? sizes : RATE_READERS) : []) {
+    await using service = await start(devnet, chains);
+    await untilReady(service.url);
+    await benchFeedRate({ devnet, service, readers, report });
+  }
 }
 
 interface Chain {
@@ -61,7 +66,7 @@ async function l1Of({ url }: DevnetProcess): Promise<string> {
 function start({ apiUrl }: DevnetProcess, chains: readonly Chain[]): Promise<ServiceProcess> {
   return startService({
     network: { pChainApi: [{ baseUrl: apiUrl }], feed: { chains } },
-    access: { apiKeys: [{ name: KEY, sha256: hash('sha256', KEY), unitsPerMinute: 1_000_000 }] },
+    access: { apiKeys: [{ name: FEED_KEY, sha256: hash('sha256', FEED_KEY), unitsPerMinute: 1_000_000 }] },
   });
 }
 
@@ -139,18 +144,6 @@ async function feedGauges(url: string): Promise<[stored: number, oldestUnsigned:
   return [valueOf('messages_stored'), valueOf('oldest_unsigned_seconds')];
 }
 
-const HEADERS = { 'x-glacier-api-key': KEY };
-
-async function cursorAtEnd(url: string): Promise<string> {
-  for (let cursor = ''; ; ) {
-    const after = cursor === '' ? '' : `&after=${cursor}`;
-    const { body } = await request(`${url}${PATH}?limit=1000${after}`, { headers: HEADERS });
-    const page = (await body.json()) as { nextCursor: string; hasMore: boolean };
-    cursor = page.nextCursor;
-    if (!page.hasMore) return cursor;
-  }
-}
-
 interface ReadOptions {
   readonly devnet: DevnetProcess;
   readonly service: ServiceProcess;
@@ -167,7 +160,11 @@ async function readWhile({ devnet, service, cursor, readers, hasSlow }: ReadOpti
   if (hasSlow) opened.defer(openSlowReader(service.url));
   const received: Received = new Map();
   // Each stream begins at the end of the backlog, and soon has read what was emitted before.
-  for (let reader = 0; reader < readers; reader += 1) opened.defer(await openReader(service.url, cursor, received));
+  const take = ({ messageId, signedAt, receivedAt }: SignedMessage): void => {
+    const delays = received.get(messageId) ?? [];
+    received.set(messageId, [...delays, receivedAt - signedAt]);
+  };
+  for (let reader = 0; reader < readers; reader += 1) opened.defer(await openReader(service.url, cursor, take));
   await sleep(IDLE.settleMs);
   received.clear();
   let peak = 0;
@@ -194,34 +191,6 @@ async function readWhile({ devnet, service, cursor, readers, hasSlow }: ReadOpti
   };
 }
 
-/** Opens a stream. @returns a function that closes it */
-function openReader(url: string, cursor: string, received: Received): Promise<() => void> {
-  const headers = { ...HEADERS, accept: 'text/event-stream' };
-  return new Promise((resolve, reject) => {
-    const opening = get(`${url}${PATH}?after=${cursor}`, { headers, agent: false }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`));
-      let rest = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        const events = (rest + chunk).split('\n\n');
-        rest = events.pop() ?? '';
-        for (const event of events) receive(event, received);
-      });
-      response.on('error', () => undefined);
-      resolve(() => void response.destroy());
-    });
-    opening.on('error', reject);
-  });
-}
-
-function receive(event: string, received: Received): void {
-  const [, id = ''] = /"messageId":"(\w+)"/.exec(event) ?? [];
-  const [, signedAt] = /"signedAt":(\d+)/.exec(event) ?? [];
-  if (signedAt === undefined) return;
-  const delays = received.get(id) ?? [];
-  delays.push(Date.now() - Number(signedAt));
-  received.set(id, delays);
-}
-
 /** Opens a stream from the oldest message on, and reads a byte a second. @returns a function that closes it */
 function openSlowReader(url: string): () => void {
   const { hostname, port } = new URL(url);
@@ -229,7 +198,7 @@ function openSlowReader(url: string): () => void {
   // In this mode nothing is read before `read` is called, except for one buffer.
   socket.on('readable', () => undefined).on('error', () => undefined);
   socket.write(
-    `GET ${PATH} HTTP/1.1\r\nhost: ${hostname}\r\naccept: text/event-stream\r\nx-glacier-api-key: ${KEY}\r\n\r\n`,
+    `GET ${FEED_PATH} HTTP/1.1\r\nhost: ${hostname}\r\naccept: text/event-stream\r\nx-glacier-api-key: ${FEED_KEY}\r\n\r\n`,
   );
   const reading = setInterval(() => socket.read(1), SLOW_READ_MS);
   return () => {
