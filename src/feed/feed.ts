@@ -191,10 +191,10 @@ export function openFeed(options: FeedOptions): FeedService {
   }
 
   function chains(): readonly WatchedChain[] {
-    return [...watchers.values()].flatMap(({ chainID, reader, secondReading }) => {
+    return [...watchers.values()].flatMap(({ chainID, reader, unconfirmedMs }) => {
       if (chainID === undefined) return [];
       const { headBlock, problem } = reader?.status() ?? { headBlock: undefined, problem: undefined };
-      const unconfirmedSeconds = (secondReading?.unconfirmedMs() ?? 0) / 1_000;
+      const unconfirmedSeconds = unconfirmedMs() / 1_000;
       return [{ chainID, headBlock, ...distanceOf(chainID, headBlock), unconfirmedSeconds, problem }];
     });
   }

@@ -1,9 +1,9 @@
 import type { NetworkConfig } from '../config/settings.ts';
 import { createBlockSource } from '../feed/chains/block-source.ts';
 import { createChainIdentifier } from '../feed/chains/chain-identity.ts';
-import { type FeedOptions, type FeedService, openFeed } from '../feed/feed.ts';
+import { type FeedOptions, type FeedService, type FeedSettings, openFeed } from '../feed/feed.ts';
 import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';
-import { once } from '../lib/concurrency/once.ts';
+import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import { openWebSocket } from '../lib/net/http-port.ts';
 import type { EvmApi, EvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
@@ -18,8 +18,10 @@ export interface NetworkFeedOptions
   readonly storePath: string | undefined;
   readonly api: Pick<NodeApi, 'getBlockchains'>;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
-  /** Opens clients that only the feed uses, so that lookups of clients do not delay it. */
-  readonly openEvmApi: (owner: AsyncDisposableStack) => EvmApi;
+  /** Returns the endpoints of the RPC of a chain, in the order of preference. */
+  readonly endpointsOf: (chain: EvmChainID) => readonly ApiEndpoint[];
+  /** Opens a client of one of them that only the feed uses, so that lookups of clients do not delay it. */
+  readonly openEvmApi: (owner: AsyncDisposableStack, chain: EvmChainID, endpoint: ApiEndpoint) => EvmApi;
   readonly trackSubnets: (subnetIDs: readonly SubnetID[]) => void;
 }
 
@@ -29,7 +31,7 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024 * 1024;
 
 export interface NetworkFeed {
   readonly feed: FeedService;
-  /** Updates the watched chains, and the subnets that are tracked besides theirs. */
+  /** Updates the watched chains and their endpoints, and the subnets that are tracked besides theirs. */
   update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'feed'>): void;
 }
 
@@ -37,10 +39,7 @@ export interface NetworkFeed {
 export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFeedOptions): NetworkFeed {
   const { network, networkID, storePath: directory } = options;
   const place = { directory, networkID, name: network.name };
-  // Closed after the feed.
-  const clients = opened.use(new AsyncDisposableStack());
   const warn = createThrottledWarnings(options.logger, options.clock);
-  const evm = once(() => options.openEvmApi(clients));
   /** Subnets of the watched chains, by the chains' names in the settings. */
   const watched = new Map<EvmChainID, SubnetID>();
   let configured = network.trackedSubnetIDs;
@@ -49,10 +48,15 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
     watched.set(chain, subnetID);
     track();
   };
+  /** A chain with other endpoints has other settings, so that it is watched anew. */
+  const withEndpoints = ({ chains, ...rest }: FeedSettings): FeedSettings => ({
+    ...rest,
+    chains: chains.map((chain) => ({ ...chain, endpoints: options.endpointsOf(chain.blockchainId) })),
+  });
   const feed = opened.use(
     openFeed({
       ...options,
-      settings: network.feed,
+      settings: withEndpoints(network.feed),
       openStore: () =>
         openMessageStore(place, (position, err) =>
           warn('message', { ...position, err }, 'a stored message cannot be read, and is left out'),
@@ -61,7 +65,8 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
       maxBytes: directory === undefined ? MAX_MEMORY_BYTES : MAX_FILE_BYTES,
       identify: createChainIdentifier({ ...options, trackSubnet }),
       openSocket: openWebSocket,
-      openSources: (chain, chainID) => [createBlockSource(evm(), chain, chainID)],
+      openSources: (owner, { blockchainId: chain, endpoints = [] }, chainID) =>
+        endpoints.map((endpoint) => createBlockSource(options.openEvmApi(owner, chain, endpoint), chain, chainID)),
     }),
   );
   return {
@@ -71,7 +76,7 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
       const chains = new Set(next.feed.chains.map(({ blockchainId }) => blockchainId));
       for (const chain of watched.keys()) if (!chains.has(chain)) watched.delete(chain);
       track();
-      feed.update(next.feed);
+      feed.update(withEndpoints(next.feed));
     },
   };
 }

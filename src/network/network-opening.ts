@@ -101,9 +101,9 @@ export class NetworkOpening implements AsyncDisposable {
 
   /** @returns why the new API addresses were rejected */
   async update(next: NetworkConfig): Promise<string | undefined> {
-    const { trackedSubnetIDs, manuallyTrackedPeers, feed, pChainApi, infoApi } = next;
+    const { trackedSubnetIDs, manuallyTrackedPeers, chainRpc, feed, pChainApi, infoApi } = next;
     const before = this.#config;
-    this.#config = { ...before, trackedSubnetIDs, manuallyTrackedPeers, feed };
+    this.#config = { ...before, trackedSubnetIDs, manuallyTrackedPeers, chainRpc, feed };
     this.#updated = next;
     if (this.#state.kind === 'open') this.#state.parts.update(next);
     const isSame = JSON.stringify([pChainApi, infoApi]) === JSON.stringify([before.pChainApi, before.infoApi]);

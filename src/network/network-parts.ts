@@ -25,7 +25,7 @@ import type { PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
 import { createEndpointStates } from '../pchain/rpc/endpoint-state.ts';
-import { createEvmApi, type EvmApi } from '../pchain/rpc/evm-api.ts';
+import type { EvmApi } from '../pchain/rpc/evm-api.ts';
 import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochs } from '../pchain/state/epochs.ts';
@@ -48,6 +48,7 @@ import { PRIMARY_NETWORK_ID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import { beaconsOf } from './beacons.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
+import { openChainRpcs } from './chain-rpcs.ts';
 import { openHeightWatch } from './height-watch.ts';
 import { openNetworkFeed } from './network-feed.ts';
 import { type NetworkLimits, networkLimits } from './network-limits.ts';
@@ -154,8 +155,12 @@ export function openNetworkApi(
     /** For IDs named by clients, which may be invented. Limited separately, so that heights and validator sets never wait behind them. */
     lookups: createNodeApi(openClient(opened, LOOKUP_LIMITS), info),
     openClient,
+    /** Opens a client of the node for EVM chains. */
+    openEvmClient: (owner: AsyncDisposableStack) => openClient(owner, EVM_LIMITS),
     /** Opens a client of another API than the node's. */
-    openOther: (owner: AsyncDisposableStack, endpoint: ApiEndpoint) => open(owner, [endpoint], EVM_LIMITS),
+    openOther: (owner: AsyncDisposableStack, endpoints: readonly ApiEndpoint[]) => open(owner, endpoints, EVM_LIMITS),
+    /** Base URLs of the node. */
+    endpoints: (): readonly ApiEndpoint[] => current,
     info,
     useEndpoints: (endpoints: Pick<NetworkConfig, 'pChainApi' | 'infoApi'>): void => {
       states.reset();
@@ -212,7 +217,8 @@ function openNetworkParts(
     }),
   );
   const directory = createSubnetDirectory({ api: api.lookups, networkID, clock });
-  const evm = openEvmApi(opened, network, api);
+  const rpcs = openChainRpcs(opened, network.chainRpc, api);
+  const evm = rpcs.api;
   const resolving = {
     networkID,
     directory,
@@ -254,7 +260,8 @@ function openNetworkParts(
     aggregator,
     directory,
     api: api.lookups,
-    openEvmApi: (owner) => openEvmApi(owner, network, api),
+    endpointsOf: rpcs.endpointsOf,
+    openEvmApi: rpcs.openSingle,
     trackSubnets(subnetIDs) {
       policy.track(subnetIDs);
       connections.trackSubnets(subnetIDs);
@@ -290,10 +297,11 @@ function openNetworkParts(
       peers,
       aggregator,
     }),
-    /** Updates tracked subnets, configured peers and watched chains. */
-    update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers' | 'feed'>) {
+    /** Updates tracked subnets, configured peers, RPCs of chains and watched chains. */
+    update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers' | 'chainRpc' | 'feed'>) {
       configuredPeers = next.manuallyTrackedPeers;
       peers.bootstrapAgain();
+      rpcs.update(next.chainRpc);
       watching.update(next);
     },
   };
@@ -333,14 +341,6 @@ export function openPeers(
     ...(outside && { dial: outside.dial }),
   });
   return peers;
-}
-
-function openEvmApi(opened: AsyncDisposableStack, { chainRpc }: NetworkConfig, api: NetworkApi): EvmApi {
-  return createEvmApi({
-    cChain: api.openClient(opened, EVM_LIMITS),
-    others: api.openClient(opened, EVM_LIMITS),
-    configured: new Map([...chainRpc].map(([chain, endpoint]) => [chain, api.openOther(opened, endpoint)])),
-  });
 }
 
 function openL1Messages(

@@ -8,6 +8,10 @@ export const FAULT_MS = 20_000;
 const MAX_RANGE = 16;
 /** Blocks that a node of a balancer is behind. */
 const LAG = 25;
+/** The last block of a node that stands still. */
+export const STANDS_AT = 10;
+/** One block in so many has logs that are hidden. */
+const HIDDEN_EVERY = 10;
 /** First block of a node that was state-synced. */
 export const FIRST_BLOCK = 500;
 
@@ -95,8 +99,11 @@ export const EVM_FAULTS = {
     elapsedMs < FAULT_MS ? new Promise<never>(() => undefined) : forward(),
 } as const satisfies Readonly<Record<string, EvmFault>>;
 
-/** Faults of which the first reading cannot know, until {@link FAULT_MS}. */
+/** Faults of which the first reading cannot know. All but the first are over after {@link FAULT_MS}. */
 export const SILENT_FAULTS = {
+  'the same logs hidden from all ranges, for good': async (call, forward, world) =>
+    rangeOf(call) === undefined ? forward() : hideLogs(call, forward, world),
+
   'a log left out of each range': changed('eth_getLogs', (logs: Json[], { elapsedMs }) =>
     elapsedMs < FAULT_MS ? logs.slice(0, -1) : logs,
   ),
@@ -104,6 +111,14 @@ export const SILENT_FAULTS = {
     elapsedMs < FAULT_MS ? receipts.map((receipt) => ({ ...receipt, logs: [], logsBloom: undefined })) : receipts,
   ),
 } as const satisfies Readonly<Record<string, EvmFault>>;
+
+/** Receipts of some blocks have no logs, for good, and no bloom filter that shows it. */
+export const EMPTY_RECEIPTS: EvmFault = changed('eth_getBlockReceipts', (receipts: Json[]) =>
+  receipts.map((receipt) => (isHidden(receipt) ? { ...receipt, logs: [], logsBloom: undefined } : receipt)),
+);
+
+/** A node that has stopped at a block, without an error. */
+export const STANDS_STILL: EvmFault = async (call, forward) => ofNodeBehind(call, await forward(), STANDS_AT);
 
 export type EvmFaultName = keyof typeof EVM_FAULTS;
 
@@ -114,6 +129,12 @@ export const STATE_SYNCED: EvmFault = (call, forward) => {
   const [first = FIRST_BLOCK] = rangeOf(call) ?? [];
   return first < FIRST_BLOCK ? rejection(call, -32_000, 'not found') : forward();
 };
+
+const hideLogs = changed('eth_getLogs', (logs: Json[]) => logs.filter((log) => !isHidden(log)));
+
+function isHidden({ blockNumber }: Json): boolean {
+  return Number(blockNumber) % HIDDEN_EVERY === 7;
+}
 
 function onLongRanges(answer: (call: GatewayCall) => GatewayReply | Promise<GatewayReply>): EvmFault {
   return (call, forward) => {

@@ -166,7 +166,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (retryAfterMs !== undefined) state.wait(retryAfterMs, message);',
       '',
     ],
-    'a method that an API refuses is asked again and again': ['state.refuseMethod(method, rejection);', ''],
+    'a method that an API refuses is asked again and again': ['if (request.isRefusedAlone !== true) state.refuseMethod(method, rejection);', ''],
     'a call that a deadline of its caller ended counts as aborted': [
       "error instanceof DeadlineExceeded ? 'unavailable'",
       "error instanceof RangeError ? 'unavailable'",
@@ -678,13 +678,27 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "'x-methods': Object.fromEntries(described.map(([name, each]) => [name, { ...each, result: Type.Object({}) }])),",
     ],
   }),
-  ...bugsOf('src/feed/chains/chain-reader.ts', FEED, {
+  ...bugsOf('src/feed/chains/next-blocks.ts', FEED, {
     'a block without messages is skipped together with the next one': [
       'const first = position.blockNumber + 1;\n    let parent',
       'const first = position.blockNumber + (position.blockNumber % 7 === 3 ? 2 : 1);\n    let parent',
     ],
     'a block with another parent is read': ['read.last.parentHash !== parent.blockHash', 'false'],
-    'long gaps are read block by block': ['gap > NEWEST_BLOCKS && ', 'gap > 1_000 * NEWEST_BLOCKS && '],
+    'long gaps are read block by block': ['> NEWEST_BLOCKS && ', '> 1_000 * NEWEST_BLOCKS && '],
+  }),
+  ...bugsOf('src/feed/chains/endpoint-choice.ts', ['test/integration/devnet/evm-faults.test.ts'], {
+    'an endpoint that works again is not read again': ['if (moving >= 0) index = moving;', ''],
+    'an endpoint that has failed is read on': ['index = (index + 1) % endpoints.length;', ''],
+  }),
+  ...bugsOf('src/feed/chains/second-reading.ts', ['test/integration/devnet/evm-faults.test.ts'], {
+    'the second reading reads ranges of logs again by ranges alone': [
+      "const needsBoth = !isOther && method?.by !== 'receipts' && unconfirmedBlocks <= MAX_BOTH_BLOCKS;",
+      'const needsBoth = false;',
+    ],
+    'the second reading uses the endpoint of the first': [
+      '((method?.endpoint ?? 0) + 1 + failures)',
+      '(method?.endpoint ?? 0)',
+    ],
   }),
   ...bugsOf('src/feed/chains/chain-checks.ts', FEED, {
     "another chain's RPC is read": ['found !== chainID', 'false'],

@@ -7,7 +7,7 @@ import { createLogger } from '../../telemetry/logger.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { ProgressBar } from '../io/progress-bar.ts';
 import { print } from '../io/text.ts';
-import { endpointsOf, probeChainRpc, probeEndpoint } from '../probes/api-probe.ts';
+import { endpointsOf, probeChainRpc, probeEndpoint, rpcsOf } from '../probes/api-probe.ts';
 import type { CheckedNetwork, Facts } from '../probes/facts.ts';
 import { probeFeedSocket } from '../probes/feed-socket.ts';
 import { probeDataApi, probeFileDescriptors, probeRedis, probeUpstreams } from '../probes/machine-probe.ts';
@@ -118,7 +118,7 @@ async function diagnoseNetwork(
   );
   const [endpoints, chainRpcs, dataApi, heads, { validatorCount, ...peers }] = await Promise.all([
     Promise.all(endpointsOf(network).map((endpoint) => probeEndpoint(endpoint, network))),
-    Promise.all(Array.from(network.chainRpc, ([chain, endpoint]) => probeChainRpc(chain, endpoint, network))),
+    Promise.all(rpcsOf(network).map((rpc) => probeChainRpc(rpc, network))),
     probeDataApi(network),
     Promise.all(sockets),
     probePeers({ network, identity, limits, say }),

@@ -146,14 +146,29 @@ function probeHeights(
   return Promise.all([byName(), ...DEPTHS.map(atDepth)]);
 }
 
+interface NamedRpc {
+  readonly name: string;
+  readonly chain: EvmChainID;
+  readonly endpoint: ApiEndpoint;
+}
+
+/** Returns the endpoints of the RPCs of EVM chains that the configuration names. */
+export function rpcsOf({ chainRpc }: Pick<NetworkConfig, 'chainRpc'>): NamedRpc[] {
+  return [...chainRpc].flatMap(([chain, endpoints]) =>
+    endpoints.map((endpoint, index) => {
+      const name = `chainRpc.${chain}${endpoints.length === 1 ? '' : `[${index}]`}`;
+      return { name, chain, endpoint };
+    }),
+  );
+}
+
 /** Tries the RPC of an EVM chain that the configuration names. */
 export async function probeChainRpc(
-  chain: EvmChainID,
-  endpoint: ApiEndpoint,
+  { name, chain, endpoint }: NamedRpc,
   network: AskedNetwork,
 ): Promise<readonly CheckedPlace[]> {
   await using client = openSingleClient(endpoint);
-  const place = { name: `chainRpc.${chain}`, url: maskedBaseUrl(endpoint.baseUrl) };
+  const place = { name, url: maskedBaseUrl(endpoint.baseUrl) };
   const calls = await Promise.all(chainRpcChecks(client, chain, isWatched(network, chain)).map(runCheck));
   return calls.map((call) => ({ ...place, ...call }));
 }

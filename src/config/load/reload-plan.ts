@@ -14,6 +14,7 @@ const LIVE: readonly string[] = [
   'networks.*.manuallyTrackedPeers',
   'networks.*.pChainApi',
   'networks.*.infoApi',
+  'networks.*.chainRpc',
   'networks.*.feed.chains',
   'networks.*.feed.retentionHours',
   'networks.*.feed.maxMessages',

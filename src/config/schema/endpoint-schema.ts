@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Type } from 'typebox';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { maskedBaseUrl } from './mask.ts';
 import { check, type Derived, optional, type Report } from './setting.ts';
 
@@ -99,8 +100,17 @@ export function Endpoint(description: string, derived?: Derived, baseUrl = BaseU
   );
 }
 
-/** The RPC of a chain. */
-export const RpcEndpoint = Endpoint('One of them.', undefined, RpcUrl);
+const RpcEndpoint = Endpoint('One of them.', undefined, RpcUrl);
+
+/** The RPC of a chain: an endpoint, or a list of them. The keywords for objects and those for lists each apply to their type alone. */
+export const RpcEndpoints = Type.Unsafe<ApiEndpoint | readonly ApiEndpoint[]>({
+  ...RpcEndpoint,
+  type: ['object', 'array'],
+  items: RpcEndpoint,
+  minItems: 1,
+  maxItems: 16,
+  allowed: 'an endpoint {baseUrl, queryParameters, httpHeaders}, or a list of 1 to 16',
+});
 
 export function Endpoints(description: string, derived?: Derived) {
   return Type.Array(Endpoint('One of them.'), {

@@ -6,7 +6,7 @@ import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import { type EvmChainID, parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
-import { Endpoint, Endpoints, RpcEndpoint } from './endpoint-schema.ts';
+import { Endpoint, Endpoints, RpcEndpoints } from './endpoint-schema.ts';
 import { FeedSchema } from './feed-schema.ts';
 import {
   check,
@@ -138,12 +138,13 @@ const NetworkSchema = section(
       ),
     ),
     chainRpc: replaced(
-      Type.Record(Type.String(), RpcEndpoint, {
+      Type.Record(Type.String(), RpcEndpoints, {
         default: {},
         description:
-          'RPC of EVM chains that the node of `pChainApi` does not run, by the ID of the blockchain or `C`. Receipts of transactions and the ' +
-          'configurations of destinations are read from it; for other chains, from `/ext/bc/{id}/rpc` of the node.',
-        allowed: 'an object of endpoints by the IDs of their blockchains',
+          'RPC of EVM chains that the node of `pChainApi` does not run, by the ID of the blockchain or `C`: an endpoint, or a list in order of ' +
+          'preference. Receipts of transactions, the configurations of destinations and the blocks of watched chains are read from it; for other ' +
+          'chains, from `/ext/bc/{id}/rpc` of the node. With a second endpoint, blocks of watched chains are confirmed by it.',
+        allowed: 'an object of endpoints, or lists of them, by the IDs of their blockchains',
         secret: 'when wrong',
         examples: [{ C: { baseUrl: 'https://api.avax.network/ext/bc/C/rpc' } }],
       }),
@@ -251,12 +252,15 @@ function defaultAliases(name: string): readonly string[] {
   return publicNetworkNamed(name)?.aliases ?? [];
 }
 
-function parseChainRpc(chains: Readonly<Record<string, ApiEndpoint>>, report: Report): Map<EvmChainID, ApiEndpoint> {
-  const endpoints = new Map<EvmChainID, ApiEndpoint>();
-  for (const [chain, endpoint] of Object.entries(chains)) {
+function parseChainRpc(
+  chains: Readonly<Record<string, ApiEndpoint | readonly ApiEndpoint[]>>,
+  report: Report,
+): Map<EvmChainID, readonly ApiEndpoint[]> {
+  const endpoints = new Map<EvmChainID, readonly ApiEndpoint[]>();
+  for (const [chain, given] of Object.entries(chains)) {
     const id = attempt(() => parseEvmChainID(chain, 'the name'));
     if (id instanceof ParseError) report(`${id.message}, or C`, [chain]);
-    else endpoints.set(id, endpoint);
+    else endpoints.set(id, [given].flat());
   }
   return endpoints;
 }

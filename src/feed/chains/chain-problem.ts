@@ -8,6 +8,8 @@ const PROBLEM_AFTER_MS = 15_000;
 /** A cause that comes and goes is logged once in this time. */
 const LOG_LIMIT = { burst: 1, intervalMs: 600_000 };
 
+export type ChainProblem = ReturnType<typeof createChainProblem>;
+
 /** Creates the state that tells why a chain is not read on. */
 export function createChainProblem({
   chainID,

@@ -1,6 +1,7 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import { type Clock, type Random, repeat, sleep } from '../../lib/concurrency/clock.ts';
 import { createWakeUp } from '../../lib/concurrency/wake-up.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import type { OpenWebSocket } from '../../lib/net/http-port.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { EvmChainID } from '../../pchain/rpc/evm-api.ts';
@@ -12,11 +13,14 @@ import type { MessageStore } from '../message-store.ts';
 import type { BlockSource } from './block-source.ts';
 import { type ChainReader, createChainReader } from './chain-reader.ts';
 import { openHeadSocket } from './head-socket.ts';
-import { createSecondReading, type SecondReading } from './second-reading.ts';
+import { createReadingLog } from './reading-log.ts';
+import { createSecondReading } from './second-reading.ts';
 
 /** Settings of a watched chain. */
 export interface ChainSettings {
   readonly blockchainId: EvmChainID;
+  /** The endpoints of its RPC in the order of preference. */
+  readonly endpoints?: readonly ApiEndpoint[] | undefined;
   /** URL of the web socket of its RPC; undefined polls. */
   readonly webSocket?: string | undefined;
   /** Addresses in lower case. */
@@ -33,8 +37,12 @@ export interface WatcherOptions {
    * watched.
    */
   readonly identify: (chain: EvmChainID, signal: AbortSignal) => Promise<BlockchainID | { readonly problem: string }>;
-  /** Opens the endpoints of a chain, in the order of preference. */
-  readonly openSources: (chain: EvmChainID, chainID: BlockchainID) => readonly BlockSource[];
+  /** Opens the endpoints of a chain, in the order of preference. `owner` closes them. */
+  readonly openSources: (
+    owner: AsyncDisposableStack,
+    settings: ChainSettings,
+    chainID: BlockchainID,
+  ) => readonly BlockSource[];
   readonly store: MessageStore;
   readonly clock: Clock;
   readonly random: Random;
@@ -49,7 +57,8 @@ export interface ChainWatcher {
   /** Undefined until the chain is identified. */
   readonly chainID: BlockchainID | undefined;
   readonly reader: ChainReader | undefined;
-  readonly secondReading: SecondReading | undefined;
+  /** Time since the oldest block was read that no second reading has confirmed; 0 if there is none. */
+  unconfirmedMs(): number;
   /** Resolves when nothing more is written. */
   stop(): Promise<void>;
 }
@@ -68,7 +77,7 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
   const filter = filterOf(settings);
   let chainID: BlockchainID | undefined;
   let reader: ChainReader | undefined;
-  let secondReading: SecondReading | undefined;
+  const log = createReadingLog(clock);
   /** Whether the reader waits for the socket, which has reported nothing yet. */
   let isQuiet = false;
 
@@ -94,10 +103,12 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
   async function run(): Promise<void> {
     chainID = await identify();
     const id = chainID;
+    await using sources = new AsyncDisposableStack();
     const reading = {
       chainID,
-      sources: options.openSources(settings.blockchainId, chainID),
+      sources: options.openSources(sources, settings, chainID),
       store,
+      log,
       clock,
       logger,
       fromBlock: settings.fromBlock,
@@ -106,7 +117,6 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
     const own = createChainReader(reading);
     reader = own;
     const again = createSecondReading({ ...reading, onMissed: (count) => options.onMissed(id, count) });
-    secondReading = again;
     const ending = new AbortController();
     const confirming = repeat(clock, ending.signal, async () => {
       // An abort ends the loop.
@@ -162,9 +172,7 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
     get reader() {
       return reader;
     },
-    get secondReading() {
-      return secondReading;
-    },
+    unconfirmedMs: log.ageMs,
     async stop() {
       stopping.abort(new Error('the chain is no longer watched'));
       wakeUp.wake();

@@ -1,5 +1,5 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
-import type { LoggedMessage } from '../../pchain/codec/evm-block.ts';
+import type { EvmBlock, LoggedMessage } from '../../pchain/codec/evm-block.ts';
 import { LogThrottle } from '../../telemetry/log-throttle.ts';
 import { withDestination } from '../message-filter.ts';
 import type { MessageStore } from '../message-store.ts';
@@ -9,6 +9,7 @@ import { checkpointOf, contradiction, requireChain } from './chain-checks.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
 import { emittedFrom } from './emitted-messages.ts';
 import { createRangeStep } from './range-step.ts';
+import type { Reading } from './reading-log.ts';
 
 export interface SecondReadingOptions extends Omit<ChainReaderOptions, 'store'> {
   readonly store: Pick<MessageStore, 'checkpoint' | 'confirmed' | 'confirm' | 'at'>;
@@ -21,6 +22,10 @@ const CONFIRM_AFTER_MS = 180_000;
 const LOOK_INTERVAL_MS = 60_000;
 /** Between ranges, so that the first reading is not delayed. */
 const RANGE_PAUSE_MS = 100;
+/** Between blocks that are read by receipts and logs, which takes some twenty calls. */
+const BOTH_PAUSE_MS = 1_000;
+/** The last blocks of a long gap that are read by receipts, too, if there is one endpoint. */
+const MAX_BOTH_BLOCKS = 10_000;
 const FAILURE_PAUSES = { baseMs: 1_000, maxMs: 60_000 };
 /** Other than that of the first reading, so that the ranges of both differ. */
 const FIRST_RANGE = 96;
@@ -31,16 +36,15 @@ const MANY_FAILURES = 10;
 export type SecondReading = ReturnType<typeof createSecondReading>;
 
 /**
- * Reads blocks again some minutes after they were read, by a few calls for 1,000 blocks: by ranges of logs, where the newest blocks were read by
- * receipts, and from the second endpoint, if there is one. Messages that the first reading missed are stored. The confirmed position follows.
+ * Reads blocks again some minutes after they were read: from another endpoint if there is one, by ranges of logs, which takes a few calls for 1,000
+ * blocks; else by another method. Blocks that were read by receipts are read by ranges of logs, and the others by receipts and logs. Messages that
+ * the first reading missed are stored. The confirmed position follows.
  */
 export function createSecondReading(options: SecondReadingOptions) {
-  const { chainID, sources, store, clock, logger, accepts, onMissed } = options;
+  const { chainID, sources, store, clock, log, logger, accepts, onMissed } = options;
   const endpoints = sources.map((source) => createBlockCalls(source, clock));
   const ranges = createRangeStep(FIRST_RANGE);
   const throttle = new LogThrottle(clock, LOG_LIMIT);
-  /** Positions of the first reading, and when it had reached them, oldest first. */
-  let marks: { readonly blockNumber: number; readonly atMs: number }[] = [];
   let failures = 0;
 
   /** Reads the next range; returns the milliseconds after which more may be there. */
@@ -48,44 +52,73 @@ export function createSecondReading(options: SecondReadingOptions) {
     const position = store.checkpoint(chainID);
     const confirmed = store.confirmed(chainID)?.blockNumber;
     if (position === undefined || confirmed === undefined) return LOOK_INTERVAL_MS;
-    const nowMs = clock.monotonicMs();
-    mark(position.blockNumber, confirmed, nowMs);
-    const last = marks.findLast(({ atMs }) => nowMs - atMs >= CONFIRM_AFTER_MS)?.blockNumber ?? confirmed;
-    if (last <= confirmed) return LOOK_INTERVAL_MS;
-    const calls = endpoints[(failures + 1) % endpoints.length] as BlockCalls;
+    const reading = log.next(confirmed, position.blockNumber);
+    if (reading === undefined || clock.monotonicMs() - reading.toMs < CONFIRM_AFTER_MS) return LOOK_INTERVAL_MS;
+    const { calls, needsBoth } = choose(reading, position.blockNumber - confirmed);
     if (failures > 0) await requireChain(calls, chainID, signal);
-    for await (const read of readNext(calls, confirmed + 1, last, signal)) {
+    for await (const read of readNext(calls, confirmed + 1, reading.lastBlock, needsBoth, signal)) {
       const { blockNumber, blockHash } = position;
       if (read.last.number === blockNumber && read.last.hash !== blockHash)
         throw contradiction(position, read.last.hash);
       confirm(read);
     }
     failures = 0;
-    return RANGE_PAUSE_MS;
+    return needsBoth ? BOTH_PAUSE_MS : RANGE_PAUSE_MS;
   }
 
-  function mark(blockNumber: number, confirmed: number, atMs: number): void {
-    // The first reading may have gone back.
-    marks = marks.filter((each) => each.blockNumber > confirmed && each.blockNumber <= blockNumber);
-    if (blockNumber > (marks.at(-1)?.blockNumber ?? confirmed)) marks.push({ blockNumber, atMs });
+  /** Chooses the next endpoint after the one that was read first; after failures it may be the same one. */
+  function choose({ method }: Reading, unconfirmedBlocks: number) {
+    const index = ((method?.endpoint ?? 0) + 1 + failures) % endpoints.length;
+    const isOther = method !== undefined && index !== method.endpoint;
+    const needsBoth = !isOther && method?.by !== 'receipts' && unconfirmedBlocks <= MAX_BOTH_BLOCKS;
+    return { calls: endpoints[index] as BlockCalls, needsBoth };
   }
 
-  async function* readNext(calls: BlockCalls, first: number, last: number, signal: AbortSignal) {
-    const end =
-      ranges.size === 0 ? undefined : await findRangeEnd(calls, Math.min(last, first + ranges.size - 1), signal);
-    if (end === undefined || end.number > last) {
+  async function* readNext(calls: BlockCalls, first: number, last: number, needsBoth: boolean, signal: AbortSignal) {
+    const size = needsBoth ? Math.min(CONCURRENT_BLOCKS, ranges.size) : ranges.size;
+    const end = await findEnd(calls, first, last, size, signal);
+    if (end === undefined) {
       yield* readByHash(calls, first, Math.min(last, first + CONCURRENT_BLOCKS - 1), signal);
       if (ranges.size === 0) ranges.succeed(0);
       return;
     }
     const startedMs = clock.monotonicMs();
     try {
-      yield* readByLogs(calls, first, end, isMissing, signal);
+      const byLogs = readByLogs(calls, first, end, isMissing, signal);
+      if (needsBoth) yield await withReceipts(calls, first, end, byLogs, signal);
+      else yield* byLogs;
     } catch (error) {
       ranges.fail();
       throw error;
     }
     ranges.succeed(clock.monotonicMs() - startedMs);
+  }
+
+  /** Adds the messages in the receipts of a range to those in its logs. The store takes each message once. */
+  async function withReceipts(
+    calls: BlockCalls,
+    first: number,
+    last: EvmBlock,
+    byLogs: AsyncIterable<ReadBlocks>,
+    signal: AbortSignal,
+  ): Promise<ReadBlocks> {
+    const reads = [
+      ...(await Array.fromAsync(byLogs)),
+      ...(await Array.fromAsync(readByHash(calls, first, last.number, signal))),
+    ];
+    return { firstBlock: first, last, messages: reads.flatMap(({ messages }) => messages) };
+  }
+
+  /** Returns the last block of the next range, which has transactions; undefined if blocks have to be read one by one. */
+  async function findEnd(
+    calls: BlockCalls,
+    first: number,
+    last: number,
+    size: number,
+    signal: AbortSignal,
+  ): Promise<EvmBlock | undefined> {
+    const end = size === 0 ? undefined : await findRangeEnd(calls, Math.min(last, first + size - 1), signal);
+    return end === undefined || end.number > last ? undefined : end;
   }
 
   function isMissing(logged: LoggedMessage): boolean {
@@ -117,7 +150,5 @@ export function createSecondReading(options: SecondReadingOptions) {
         return backoffMs(failures, FAILURE_PAUSES);
       }
     },
-    /** Time for which the oldest block that is not confirmed has been waiting; 0 if there is none. */
-    unconfirmedMs: (): number => (marks[0] === undefined ? 0 : clock.monotonicMs() - marks[0].atMs),
   };
 }

@@ -79,7 +79,8 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
   const rpcOf = (chain: EvmChainID) => {
     const own = configured.get(chain);
     const client = own ?? (chain === 'C' ? cChain : others);
-    return { client, path: own === undefined ? `/ext/bc/${chain}/rpc` : '' };
+    const path = own === undefined ? `/ext/bc/${chain}/rpc` : '';
+    return { client, base: { path, isRefusedAlone: true } };
   };
   const call = <Result>(
     chain: EvmChainID,
@@ -89,8 +90,8 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
     maxResponseBytes: number,
     signal: AbortSignal,
   ): Promise<Result> => {
-    const { client, path } = rpcOf(chain);
-    return client.call({ path, method, params, parseResult, maxResponseBytes, signal });
+    const { client, base } = rpcOf(chain);
+    return client.call({ ...base, method, params, parseResult, maxResponseBytes, signal });
   };
   return {
     getBlockchainID: (chain: EvmChainID, signal: AbortSignal): Promise<BlockchainID> =>
@@ -141,20 +142,20 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
       chainID: BlockchainID,
       signal: AbortSignal,
     ): Promise<readonly LoggedMessage[] | undefined> => {
-      const { client, path } = rpcOf(chain);
+      const { client, base } = rpcOf(chain);
       const range =
         blocks.hash === undefined
           ? { fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) }
           : { blockHash: blocks.hash };
       const receipt: JsonRpcRequest<boolean> = {
-        path,
+        ...base,
         method: 'eth_getTransactionReceipt',
         params: [lastTx],
         parseResult: (result) => parseEvmReceipt(result, lastTx, undefined) !== undefined,
         maxResponseBytes: RECEIPT_RESPONSE_BYTES,
       };
       const logs: JsonRpcRequest<readonly LoggedMessage[]> = {
-        path,
+        ...base,
         method: 'eth_getLogs',
         params: [{ ...range, address: WARP_PRECOMPILE, topics: [SEND_WARP_MESSAGE] }],
         parseResult: (result) => parseWarpLogs(result, chainID, blocks),
@@ -171,10 +172,10 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
       });
     },
     getReceipt(chain: EvmChainID, txHash: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined> {
-      const { client, path } = rpcOf(chain);
+      const { client, base } = rpcOf(chain);
       const hash = evmHash(txHash);
       return client.call({
-        path,
+        ...base,
         method: 'eth_getTransactionReceipt',
         params: [hash],
         parseResult: (result) => parseEvmReceipt(result, hash, chain === 'C' ? undefined : chain),
@@ -183,9 +184,9 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
       });
     },
     getWarpUpgrades(chainID: BlockchainID, signal: AbortSignal): Promise<readonly WarpUpgrade[]> {
-      const { client, path } = rpcOf(chainID);
+      const { client, base } = rpcOf(chainID);
       return client.call({
-        path,
+        ...base,
         method: 'eth_getChainConfig',
         params: [],
         parseResult: parseWarpUpgrades,

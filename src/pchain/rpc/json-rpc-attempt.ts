@@ -24,6 +24,8 @@ export interface JsonRpcRequest<Result> {
   /** Integers beyond 2^53 are bigints. {@link ParseError} makes the client try the next endpoint. */
   readonly parseResult: (result: unknown, response: string) => Result;
   readonly maxResponseBytes: number;
+  /** Whether a refusal of the method counts for this call alone: RPCs of EVM chains refuse single calls, such as long ranges, in such words. */
+  readonly isRefusedAlone?: boolean;
 }
 
 export interface AttemptOptions {

@@ -244,7 +244,7 @@ class FailoverClient implements JsonRpcClient {
       if (retryAfterMs !== undefined) state.wait(retryAfterMs, message);
       if (kind === 'method_refused' && rejection !== undefined) {
         // The endpoint serves other methods.
-        state.refuseMethod(method, rejection);
+        if (request.isRefusedAlone !== true) state.refuseMethod(method, rejection);
       } else {
         endpoint.asideUntilMs = this.#clock.monotonicMs() + this.#limits.asideMs;
         return attempt;

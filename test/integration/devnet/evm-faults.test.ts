@@ -4,12 +4,14 @@ import { watchChain } from '../../../src/feed/chains/chain-watcher.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
 import { openMessageStore } from '../../../src/feed/message-store.ts';
 import {
+  EMPTY_RECEIPTS,
   EVM_FAULTS,
   type EvmFault,
   type EvmFaultName,
   FAULT_MS,
   FIRST_BLOCK,
   SILENT_FAULTS,
+  STANDS_STILL,
   STATE_SYNCED,
 } from '../../devnet/evm-faults.ts';
 import { openFaultySource } from '../../devnet/evm-sources.ts';
@@ -19,7 +21,7 @@ import { CHAIN } from '../../unit/feed/emitted.ts';
 
 const BLOCKS = 2_000;
 /** Within which blocks are confirmed. */
-const CONFIRMED_MS = 300_000;
+const CONFIRMED_MS = 480_000;
 const NEW_BLOCKS = 20;
 /** Within which all blocks are read. */
 const READ_MS = 60_000;
@@ -194,10 +196,87 @@ describe('a second reading', () => {
   });
 });
 
-test('with two endpoints, the second one is read while the first one fails', async () => {
-  const silent: EvmFault = () => new Promise<never>(() => undefined);
-  const watched = watchDevnet([silent, undefined]);
+test('a range that is refused as a method that is not allowed is followed by shorter ones', async () => {
+  const watched = watchDevnet([EVM_FAULTS['ranges refused as a method that is not allowed']]);
   watched.start(1);
   await watched.clock.advance(READ_MS);
-  expect(watched.stored()).toEqual(from(1, BLOCKS));
+  expect(watched.rpcs[0]?.calls.get('eth_getLogs')).toBeGreaterThan(BLOCKS / 32);
+});
+
+describe('with two endpoints', () => {
+  const silent: EvmFault = () => new Promise<never>(() => undefined);
+  const callsOf = (rpc: { readonly calls: ReadonlyMap<string, number> } | undefined, method: string): number =>
+    rpc?.calls.get(method) ?? 0;
+
+  /** Adds a block each half second, and returns how many were read late. */
+  async function countLate(watched: ReturnType<typeof watchDevnet>, blocks: number): Promise<number> {
+    let late = 0;
+    for (let block = 0; block < blocks; block += 1) {
+      watched.emit(1);
+      await watched.clock.advance(1_000);
+      if (watched.store.checkpoint(CHAIN)?.blockNumber !== watched.chain.height) late += 1;
+    }
+    return late;
+  }
+
+  test('the second one is read while the first one fails', async () => {
+    const watched = watchDevnet([silent, undefined]);
+    watched.start(1);
+    await watched.clock.advance(READ_MS);
+    expect(watched.stored()).toEqual(from(1, BLOCKS));
+  });
+
+  test('the first one delays nothing while it is silent, and is read again when it works', async () => {
+    const watched = watchDevnet([silent, undefined], 1);
+    watched.start(1);
+    await watched.clock.advance(10_000);
+    expect(await countLate(watched, 200)).toBe(0);
+    const [first, second] = watched.rpcs;
+    if (first === undefined) throw new Error('there is no first endpoint');
+    first.fault = undefined;
+    await countLate(watched, 200);
+    const before = callsOf(second, 'eth_getBlockReceipts');
+    await countLate(watched, 20);
+    expect(callsOf(second, 'eth_getBlockReceipts')).toBe(before);
+  });
+
+  test('the first one is left when it stands still without an error', async () => {
+    const watched = watchDevnet([STANDS_STILL, undefined], 1);
+    watched.start(1);
+    await countLate(watched, 130);
+    expect(await countLate(watched, 20)).toBe(0);
+    expect(watched.stored()).toEqual(from(1, 151));
+  });
+
+  test('the blocks are confirmed by the other one, with ranges alone', async () => {
+    const watched = watchDevnet([SILENT_FAULTS['the same logs hidden from all ranges, for good'], undefined], 1_000);
+    watched.start(1);
+    await watched.clock.advance(CONFIRMED_MS);
+    expect(watched.stored()).toEqual(from(1, 1_000));
+    expect(callsOf(watched.rpcs[1], 'eth_getBlockReceipts')).toBe(0);
+  });
+
+  test('the first one confirms what was read from the second one', async () => {
+    const hidden = SILENT_FAULTS['the same logs hidden from all ranges, for good'];
+    const watched = watchDevnet([silent, hidden], 1_000);
+    watched.start(1);
+    await watched.clock.advance(60_000);
+    expect(watched.stored().length).toBeLessThan(1_000);
+    const [first] = watched.rpcs;
+    if (first === undefined) throw new Error('there is no first endpoint');
+    first.fault = undefined;
+    await watched.clock.advance(CONFIRMED_MS);
+    expect(watched.stored()).toEqual(from(1, 1_000));
+  });
+});
+
+test('blocks that were read before a restart are confirmed by receipts and by logs', async () => {
+  const watched = watchDevnet([EMPTY_RECEIPTS], 20);
+  watched.start(1);
+  await watched.clock.advance(10_000);
+  expect(watched.stored()).toHaveLength(18);
+  await watched.stop();
+  watched.start(1);
+  await watched.clock.advance(CONFIRMED_MS);
+  expect(watched.stored()).toEqual(from(1, 20));
 });

@@ -21,6 +21,9 @@ let watching: NetworkFeed;
 let tracked: readonly SubnetID[];
 /** Delays the answer of the P-Chain about a chain. */
 let lookup: Promise<void>;
+let baseUrl: string;
+/** Endpoints that the feed has opened and not closed. */
+let open: string[];
 
 const settingsOf = (...chains: NetworkFeedOptions['network']['feed']['chains']) => ({
   trackedSubnetIDs: [CONFIGURED],
@@ -32,6 +35,8 @@ beforeEach(() => {
   opened = new AsyncDisposableStack();
   tracked = [];
   lookup = Promise.resolve();
+  baseUrl = 'https://a.test';
+  open = [];
   watching = openNetworkFeed(opened, {
     network: { name: 'local', ...settingsOf() },
     networkID: 12_345,
@@ -46,7 +51,13 @@ beforeEach(() => {
       },
     },
     // No block is read: the RPC does not answer.
-    openEvmApi: () => ({ getBlockNumber: (_: unknown, signal: AbortSignal) => untilAborted(signal) }) as never,
+    endpointsOf: () => [{ baseUrl }],
+    openEvmApi(owner, chain, endpoint) {
+      const name = `${chain === L1 ? 'L1' : 'other'} at ${endpoint.baseUrl}`;
+      open.push(name);
+      owner.defer(() => void open.splice(open.indexOf(name), 1));
+      return { getBlockNumber: (_: unknown, signal: AbortSignal) => untilAborted(signal) } as never;
+    },
     trackSubnets: (subnetIDs) => {
       tracked = subnetIDs;
     },
@@ -99,4 +110,16 @@ test('a chain whose settings change stays tracked', async () => {
   await reload(L1);
   watching.update(settingsOf({ blockchainId: L1, quorumPercentage: 80 }));
   expect(new Set(tracked)).toEqual(new Set([CONFIGURED, SUBNETS.get(L1)]));
+});
+
+test('a chain is read from other endpoints after a reload, and those before are closed', async () => {
+  await reload(L1);
+  expect(open).toEqual(['L1 at https://a.test']);
+  baseUrl = 'https://b.test';
+  await reload(L1);
+  await clock.advance(100);
+  expect(open).toEqual(['L1 at https://b.test']);
+  await reload(L1);
+  await clock.advance(100);
+  expect(open).toEqual(['L1 at https://b.test']);
 });

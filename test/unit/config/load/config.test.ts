@@ -13,6 +13,7 @@ import { BASE, configOf, FUJI, fileWith, MAINNET, problemsIn, problemsOf } from 
 
 const A = { baseUrl: 'https://a.test' };
 const B = { baseUrl: 'https://b.test' };
+const CHAIN = '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5';
 const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(1));
 const hash = (digit: string) => digit.repeat(64);
 
@@ -235,6 +236,14 @@ describe('settings of a file', () => {
   });
 });
 
+test('the RPC of a chain is one endpoint or a list', () => {
+  const chainRpc = { C: A, [CHAIN]: [A, { baseUrl: 'https://b.test/rpc' }] };
+  const [network] = configOf(fileWith({ network: { chainRpc } })).networks;
+  expect(network?.chainRpc).toEqual(new Map(Object.entries(chainRpc).map(([chain, given]) => [chain, [given].flat()])));
+  const variable = { SIGNATURE_AGGREGATOR_NETWORKS__FUJI__CHAIN_RPC: JSON.stringify({ C: [A, A] }) };
+  expect(configOf(fileWith(), {}, variable).networks[0]?.chainRpc).toEqual(new Map([['C', [A, A]]]));
+});
+
 describe('problems', () => {
   const network = (settings: object) => fileWith({ network: settings });
   const keys = (...apiKeys: unknown[]) => fileWith({ access: { apiKeys } });
@@ -267,6 +276,11 @@ describe('problems', () => {
       'upstream.metrics.httpHeaders.x-key',
       fileWith({ upstream: { metrics: { ...A, httpHeaders: { 'X-Key': 'a', 'x-key': 'b' } } } }),
     ],
+    ['networks.fuji.chainRpc.C[1].baseUrl', network({ chainRpc: { C: [A, { baseUrl: 'secret' }] } })],
+    ['networks.fuji.chainRpc.C[0].key', network({ chainRpc: { C: [{ ...A, key: 'secret' }] } })],
+    ['networks.fuji.chainRpc.C.key', network({ chainRpc: { C: { ...A, key: 'secret' } } })],
+    ['networks.fuji.chainRpc.C', network({ chainRpc: { C: [] } })],
+    ['networks.fuji.chainRpc.C', network({ chainRpc: { C: 'secret' } })],
     ['networks.fuji.trackedSubnetIds[1]', network({ trackedSubnetIds: [PRIMARY_NETWORK_ID, 'x'] })],
     [
       'networks.fuji.manuallyTrackedPeers[0].nodeId',

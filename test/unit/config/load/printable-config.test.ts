@@ -6,6 +6,7 @@ import { BASE, fileWith, problemsOf } from './config-fixture.ts';
 
 const print = (file: unknown, environment: Record<string, string> = {}) =>
   printableConfig(parseConfig(file, {}, environment, 'a.json'));
+const CHAIN = '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5';
 /** A text that the output cannot contain by chance. */
 const secret = fc.stringMatching(/^[a-z0-9]{12}$/).map((text) => `s3cr3t${text}`);
 
@@ -47,6 +48,13 @@ test('variable names are shown, secrets masked', () => {
     networks: { fuji: { pChainApi: [shown], infoApi: [shown] } },
     store: { sharedUrl: 'redis://***@a.test/1' },
   });
+});
+
+test('the RPC of a chain is masked as one endpoint and as a list', () => {
+  const endpoint = { baseUrl: 'https://a.test/v3/key', httpHeaders: { a: 'plain' } };
+  const shown = { baseUrl: 'https://a.test/***', httpHeaders: { a: '***' } };
+  const { settings } = print(fileWith({ network: { chainRpc: { C: endpoint, [CHAIN]: [endpoint, endpoint] } } }));
+  expect(settings).toMatchObject({ networks: { fuji: { chainRpc: { C: shown, [CHAIN]: [shown, shown] } } } });
 });
 
 test('no secret is printed', () => {

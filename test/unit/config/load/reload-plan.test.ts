@@ -26,6 +26,7 @@ test.each<[string[], object]>([
   [['networks.fuji.manuallyTrackedPeers'], { network: { manuallyTrackedPeers: [PEER] } }],
   [['networks.fuji.pChainApi', 'networks.fuji.infoApi'], { network: { pChainApi: [A] } }],
   [['networks.fuji.infoApi'], { network: { infoApi: [A] } }],
+  [['networks.fuji.chainRpc'], { network: { chainRpc: { C: [A, B] } } }],
 ])('%j is applied', (taken, sections) => {
   expect(plan(fileWith(sections as never))).toEqual({ taken, left: [] });
 });
