@@ -4,7 +4,7 @@ import { createChainIdentifier } from '../feed/chains/chain-identity.ts';
 import { type FeedOptions, type FeedService, type FeedSettings, openFeed } from '../feed/feed.ts';
 import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import { openWebSocket } from '../lib/net/http-port.ts';
+import { openWebSocket } from '../lib/net/web-socket.ts';
 import type { EvmApi, EvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';

@@ -695,10 +695,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "const needsBoth = !isOther && method?.by !== 'receipts' && unconfirmedBlocks <= MAX_BOTH_BLOCKS;",
       'const needsBoth = false;',
     ],
-    'the second reading uses the endpoint of the first': [
-      '((method?.endpoint ?? 0) + 1 + failures)',
-      '(method?.endpoint ?? 0)',
-    ],
+    'the second reading uses the endpoint of the first': ['((method?.endpoint ?? 0) + 1 + failures)', '(method?.endpoint ?? 0)'],
   }),
   ...bugsOf('src/feed/chains/chain-checks.ts', FEED, {
     "another chain's RPC is read": ['found !== chainID', 'false'],
@@ -762,8 +759,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a file of the version before is not read': ['migrations: {', 'migrations: {}, earlier: {'],
   }),
   ...bugsOf('src/feed/chains/chain-watcher.ts', FEED, {
-    'a reported head does not wake the reader': ['isQuiet = false;\n      wakeUp.wake();', 'isQuiet = false;'],
-    'a silent web socket is kept': ['socket?.restart();', ''],
+    'a reported head does not wake the reader': ['isReported = true;\n      wakeUp.wake();', 'isReported = true;'],
+    'a silent web socket is kept': ['socket?.noteMissedHead();', ''],
+    'polls are rare while there is a web socket': ['own.read(POLL_MS, signal)', 'own.read(socket ? 5_000 : POLL_MS, signal)'],
   }),
   ...bugsOf('src/feed/feed.ts', FEED, {
     'readers are served before the chains of the configuration are known': ['!knowsChains()', 'false'],
@@ -982,8 +980,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/feed/chains/head-socket.ts', FEED, {
-    'pauses between web sockets grow although each has worked': ['failures = 0;\n    } else current', '} else current'],
-    'a web socket that was cut is trusted as the one before': ['isTrusted = false;\n        socket', 'socket'],
+    'pauses between web sockets grow although each has worked': [
+      'failures = 0;\n    failingSinceMs',
+      'failingSinceMs',
+    ],
+    'a half-open web socket is kept': ['if (!isAlive) {', 'if (false) {'],
+    'a silent web socket counts as one that works': [' && missingSinceMs === undefined', ''],
+    'a web socket that confirms and closes counts as one that works': [
+      "if (message === 'confirmed') isSubscribed = true;",
+      "if (message === 'confirmed') {\n      isSubscribed = true;\n      noteWorking();\n    }",
+    ],
   }),
   ...bugsOf('src/feed/message-signer.ts', FEED, {
     'the time until a message is signed is in milliseconds': [
@@ -1273,8 +1279,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...simulatedBugsOf('feed', 'src/feed/chains/chain-watcher.ts', {
     'a head that wakes no reader': [
-      'isQuiet = false;\n      wakeUp.wake();',
-      'isQuiet = false;',
+      'isReported = true;\n      wakeUp.wake();',
+      'isReported = true;',
       /soon: nothing was delivered/,
     ],
   }),

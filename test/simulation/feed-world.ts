@@ -223,7 +223,7 @@ class FeedWorld {
     const feed = openFeed({
       settings: {
         chains: [
-          { blockchainId: CHAIN, fromBlock: 1, webSocket: 'ws://node' },
+          { blockchainId: CHAIN, fromBlock: 1, webSocket: { baseUrl: 'ws://node' } },
           { blockchainId: OTHER_CHAIN, fromBlock: 1 },
         ],
         retentionHours: 168,

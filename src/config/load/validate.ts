@@ -55,19 +55,19 @@ function createAjv(isChecking: boolean): Ajv {
       type: ['string', 'array', 'object'],
       modifying: true,
       errors: true,
-      compile: (check, schema) => compileCheck(check, schema['type']),
+      compile: (check, schema) => compileCheck(check, [schema['type']].flat()),
     });
   }
   return ajv;
 }
 
 /** Returns the function that Ajv calls for each value with this check; Ajv reads its property `errors`. */
-function compileCheck(check: NonNullable<Setting['check']>, type: string) {
+function compileCheck(check: NonNullable<Setting['check']>, types: readonly string[]) {
   const run = function (this: Run, value: unknown, place: Parameters<ValidateFunction>[1]): boolean {
     const errors: Partial<ErrorObject>[] = [];
     run.errors = errors;
     // Ajv calls it again for a parsed value that is of another type than its text.
-    const isOfType = type === (Array.isArray(value) ? 'array' : typeof value);
+    const isOfType = types.includes(Array.isArray(value) ? 'array' : typeof value);
     if (!isOfType || this.failed >= MAX_PROBLEMS) return true;
     const parsed = check(value as never, (problem, at = [], meant) => {
       errors.push({ keyword: 'check', params: { problem, at, meant } satisfies FailedCheck });

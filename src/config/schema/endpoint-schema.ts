@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Type } from 'typebox';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { maskedBaseUrl } from './mask.ts';
-import { check, type Derived, optional, type Report } from './setting.ts';
+import { check, type Derived, optional, type Report, replaced } from './setting.ts';
 
 const SecretText = Type.String({ secret: 'always' });
 
@@ -38,6 +38,24 @@ function checkUrl(text: string, report: Report): void {
   else if (!['http:', 'https:'].includes(url.protocol)) {
     report('must be a URL of http or https, such as https://api.avax.network');
   }
+}
+
+const SocketUrl = check(
+  Type.String({
+    description: 'The whole URL of the web socket.',
+    allowed: 'a URL of ws or wss',
+    secret: 'when wrong',
+    masked: maskedBaseUrl,
+    examples: ['wss://api.avax.network/ext/bc/C/ws'],
+  }),
+  checkSocketUrl,
+);
+
+function checkSocketUrl(text: string, report: Report): void {
+  const url = URL.parse(text);
+  if (url === null || !['ws:', 'wss:'].includes(url.protocol)) {
+    report('must be a URL of ws or wss, such as wss://api.avax.network/ext/bc/C/ws');
+  } else if (url.hash !== '') report('must have no #fragment');
 }
 
 const QueryParameters = Type.Record(Type.String(), SecretText, {
@@ -111,6 +129,25 @@ export const RpcEndpoints = Type.Unsafe<ApiEndpoint | readonly ApiEndpoint[]>({
   maxItems: 16,
   allowed: 'an endpoint {baseUrl, queryParameters, httpHeaders}, or a list of 1 to 16',
 });
+
+/** A web socket: an endpoint, or its URL alone. */
+export const SocketEndpoint = replaced(
+  Type.Unsafe<string | ApiEndpoint>({
+    ...Endpoint('', undefined, SocketUrl),
+    type: ['object', 'string'],
+    description:
+      'The web socket of its RPC, which reports new blocks: an endpoint, or its URL alone. The RPC is asked twice a second in any case.',
+    allowed: 'a URL of ws or wss, or an endpoint {baseUrl, queryParameters, httpHeaders} with one',
+    secret: 'when wrong',
+    masked: maskedBaseUrl,
+    examples: ['wss://api.avax.network/ext/bc/C/ws'],
+  }),
+  (given, report): ApiEndpoint => {
+    if (typeof given !== 'string') return given;
+    checkSocketUrl(given, report);
+    return { baseUrl: given };
+  },
+);
 
 export function Endpoints(description: string, derived?: Derived) {
   return Type.Array(Endpoint('One of them.'), {

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { type EvmChainID, parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { type BlockchainID, parseHexOrCb58Id } from '../../warp/ids.ts';
+import { SocketEndpoint } from './endpoint-schema.ts';
 import { check, integer, optional, parsed, partAt, type Report, section } from './setting.ts';
 
 const ChainId = parsed(
@@ -32,25 +33,10 @@ const Sender = parsed(
   },
 );
 
-const WebSocketUrl = check(
-  Type.String({
-    description: 'The web socket of its RPC, which reports new blocks. Without it the RPC is asked twice a second.',
-    allowed: 'a URL of ws or wss',
-    secret: 'always',
-    examples: ['wss://api.avax.network/ext/bc/C/ws'],
-  }),
-  (text, report) => {
-    const url = URL.parse(text);
-    if (url === null || !['ws:', 'wss:'].includes(url.protocol)) {
-      report('must be a URL of ws or wss, such as wss://api.avax.network/ext/bc/C/ws');
-    } else if (url.hash !== '') report('must have no #fragment');
-  },
-);
-
 const Chain = Type.Object(
   {
     blockchainId: ChainId,
-    webSocket: optional(WebSocketUrl),
+    webSocket: optional(SocketEndpoint),
     senders: optional(
       Type.Array(Sender, {
         description: 'Only messages of these contracts or accounts are signed.',

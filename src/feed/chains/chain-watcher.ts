@@ -2,7 +2,7 @@ import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import { type Clock, type Random, repeat, sleep } from '../../lib/concurrency/clock.ts';
 import { createWakeUp } from '../../lib/concurrency/wake-up.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
-import type { OpenWebSocket } from '../../lib/net/http-port.ts';
+import type { OpenWebSocket } from '../../lib/net/web-socket.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { EvmChainID } from '../../pchain/rpc/evm-api.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -21,8 +21,8 @@ export interface ChainSettings {
   readonly blockchainId: EvmChainID;
   /** The endpoints of its RPC in the order of preference. */
   readonly endpoints?: readonly ApiEndpoint[] | undefined;
-  /** URL of the web socket of its RPC; undefined polls. */
-  readonly webSocket?: string | undefined;
+  /** The web socket of its RPC, which reports heads earlier than polling finds them. */
+  readonly webSocket?: ApiEndpoint | undefined;
   /** Addresses in lower case. */
   readonly senders?: readonly string[] | undefined;
   readonly destinationBlockchainIds?: readonly BlockchainID[] | undefined;
@@ -63,9 +63,8 @@ export interface ChainWatcher {
   stop(): Promise<void>;
 }
 
+/** Also with a web socket, which may fall silent at any time. */
 const POLL_MS = 500;
-/** With a web socket that reports heads, in case it falls silent. */
-const SOCKET_POLL_MS = 5_000;
 const IDENTIFY_PAUSES = { baseMs: 1_000, maxMs: 30_000 };
 
 /** Reads a chain whenever its head moves, until it is stopped. */
@@ -78,8 +77,8 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
   let chainID: BlockchainID | undefined;
   let reader: ChainReader | undefined;
   const log = createReadingLog(clock);
-  /** Whether the reader waits for the socket, which has reported nothing yet. */
-  let isQuiet = false;
+  /** Whether the socket has reported something since the last reading began. */
+  let isReported = false;
 
   async function identify(): Promise<BlockchainID> {
     for (let failures = 1; ; failures += 1) {
@@ -130,24 +129,23 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
     };
     await using socket = openSocket();
     while (!signal.aborted) {
-      const idleMs = socket?.isTrusted === true ? SOCKET_POLL_MS : POLL_MS;
       const before = own.status().headBlock;
-      const pauseMs = await own.read(idleMs, signal);
-      // Found by polling alone: the socket has reported nothing since the last reading.
-      if (isQuiet && before !== undefined && own.status().headBlock !== before) socket?.restart();
-      isQuiet = socket?.isTrusted === true && pauseMs === idleMs;
+      const isPolled = !isReported;
+      isReported = false;
+      const pauseMs = await own.read(POLL_MS, signal);
+      if (isPolled && before !== undefined && own.status().headBlock !== before) socket?.noteMissedHead();
       if (pauseMs > 0) await wakeUp.next(clock.monotonicMs() + pauseMs);
     }
   }
 
   function openSocket() {
-    const { webSocket: url } = settings;
-    if (url === undefined) return undefined;
+    const { webSocket: endpoint } = settings;
+    if (endpoint === undefined) return undefined;
     const onHead = (): void => {
-      isQuiet = false;
+      isReported = true;
       wakeUp.wake();
     };
-    return openHeadSocket({ url, openSocket: options.openSocket, clock, random, logger, onHead });
+    return openHeadSocket({ endpoint, openSocket: options.openSocket, clock, random, logger, onHead });
   }
 
   /** A bug in the watching of one chain ends neither the process nor another chain. */

@@ -3,93 +3,134 @@ import { type Clock, type Random, repeat } from '../../lib/concurrency/clock.ts'
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { tryParse } from '../../lib/encoding/parse-error.ts';
 import { parseJson } from '../../lib/encoding/parse-json.ts';
-import type { OpenWebSocket, WebSocketConnection } from '../../lib/net/http-port.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import type { OpenWebSocket } from '../../lib/net/web-socket.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 
 export interface HeadSocketOptions {
-  readonly url: string;
+  readonly endpoint: ApiEndpoint;
   readonly openSocket: OpenWebSocket;
   readonly clock: Clock;
   readonly random: Random;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Called when the node reports a new head. */
+  readonly logger: Pick<Logger, 'warn'>;
+  /** Called when the node reports a new head, and when a connection begins or ends to report them. */
   readonly onHead: () => void;
 }
 
 export interface HeadSocket extends AsyncDisposable {
   /** Whether the node has confirmed the subscription of the present connection. */
   readonly isSubscribed: boolean;
-  /** Whether the present connection has reported a head: nodes and proxies confirm subscriptions of which nothing comes. */
-  readonly isTrusted: boolean;
-  /** Opens a new connection, because heads were not reported on this one. */
-  restart(): void;
+  /** Why the last connection has ended, for operators. */
+  readonly endReason: string | undefined;
+  /** Notes a new head that the node has not reported. A connection that reports none afterwards is replaced. */
+  noteMissedHead(): void;
 }
 
 const RECONNECT_PAUSES = { baseMs: 500, maxMs: 30_000 };
-/** Time without a subscription after the first failure. */
+/** Proxies cut connections that are quiet, often after a minute. A connection on which nothing comes until the next ping is replaced. */
+const PING_MS = 20_000;
+/** Nodes and proxies confirm subscriptions of which nothing comes. */
+const SILENT_MS = 30_000;
+/** Time without a connection that works, after the first failure. */
 const WARN_AFTER_MS = 60_000;
 const SUBSCRIBE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] });
 
 /** Subscribes to the new heads of a chain, and connects again whenever that ends. Nothing that it reports is stored. */
 export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
-  const { url, openSocket, clock, random, logger, onHead } = options;
+  const { endpoint, openSocket, clock, random, logger, onHead } = options;
   const stopping = new AbortController();
   let isSubscribed = false;
-  let isTrusted = false;
+  let endReason: string | undefined;
+  /** Since when a head has not been reported. */
+  let missingSinceMs: number | undefined;
+  /** Failures since a connection has worked, and since when there are any. */
+  let failures = 0;
   let failingSinceMs: number | undefined;
   let isWarned = false;
-  let failures = 0;
-  let current: WebSocketConnection | undefined;
+  /** Ends the present connection. */
+  let end: (reason: string) => void = () => undefined;
 
-  function receive(data: unknown): void {
-    const message = typeof data === 'string' ? parseMessage(data) : undefined;
-    if (message === 'confirmed') {
-      isSubscribed = true;
-      failingSinceMs = undefined;
-      isWarned = false;
-    } else if (message === 'head') {
-      isTrusted = isSubscribed;
-      failures = 0;
-    } else current?.close();
-    // Also after the confirmation: heads before it were not reported.
-    onHead();
+  function noteWorking(): void {
+    failures = 0;
+    failingSinceMs = undefined;
+    isWarned = false;
   }
 
-  /** A proxy may cut connections that are quiet: that is no problem. */
-  function warnOfFailures(): void {
+  /** A proxy may cut a connection: that is no problem. */
+  function noteFailure(): void {
+    failures += 1;
     const nowMs = clock.monotonicMs();
     failingSinceMs ??= nowMs;
     if (isWarned || stopping.signal.aborted || nowMs - failingSinceMs < WARN_AFTER_MS) return;
     isWarned = true;
     // The URL may hold a key.
-    logger.warn('there has been no web socket for new heads for a minute; the RPC is polled');
+    const text = 'there has been no web socket for new heads for a minute; the RPC is polled alone';
+    logger.warn({ reason: endReason }, text);
+  }
+
+  function receive(data: unknown): void {
+    const message = typeof data === 'string' ? parseMessage(data) : undefined;
+    if (message === undefined) {
+      end('it refused the subscription, or sent something else');
+      return;
+    }
+    if (message === 'confirmed') isSubscribed = true;
+    else {
+      missingSinceMs = undefined;
+      noteWorking();
+    }
+    // Also after the confirmation: heads before it were not reported.
+    onHead();
   }
 
   /** Resolves when the connection has ended. */
   function connect(): Promise<void> {
-    return new Promise((resolve) => {
-      const socket = openSocket(url);
-      current = socket;
-      const end = (): void => {
-        stopping.signal.removeEventListener('abort', end);
-        isSubscribed = false;
-        isTrusted = false;
-        socket.close();
-        onHead();
-        resolve();
-      };
-      socket.addEventListener('open', () => socket.send(SUBSCRIBE));
-      socket.addEventListener('message', ({ data }) => receive(data));
-      socket.addEventListener('error', end);
-      socket.addEventListener('close', end);
-      stopping.signal.addEventListener('abort', end);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const socket = openSocket(endpoint);
+    let isOver = false;
+    /** Whether something has come since the last ping. */
+    let isAlive = true;
+    const finish = (reason: string | undefined): void => {
+      if (isOver) return;
+      isOver = true;
+      isSubscribed = false;
+      endReason = reason;
+      stopping.signal.removeEventListener('abort', stop);
+      cancelPing();
+      socket.close();
+      onHead();
+      resolve();
+    };
+    const stop = (): void => finish(undefined);
+    const ping = (): void => {
+      if (!isAlive) {
+        finish('it answered no ping');
+        return;
+      }
+      if (isSubscribed && missingSinceMs === undefined) noteWorking();
+      isAlive = false;
+      socket.ping();
+      cancelPing = clock.after(PING_MS, ping);
+    };
+    let cancelPing = clock.after(PING_MS, ping);
+    end = finish;
+    missingSinceMs = undefined;
+    stopping.signal.addEventListener('abort', stop);
+    socket.addEventListener('open', () => socket.send(SUBSCRIBE));
+    socket.addEventListener('pong', () => {
+      isAlive = true;
     });
+    socket.addEventListener('message', ({ data }) => {
+      isAlive = true;
+      if (!isOver) receive(data);
+    });
+    socket.addEventListener('close', ({ reason }) => finish(reason));
+    return promise;
   }
 
   const working = repeat(clock, stopping.signal, async () => {
     await connect();
-    failures += 1;
-    warnOfFailures();
+    noteFailure();
     return backoffMs(failures, RECONNECT_PAUSES, random);
   });
 
@@ -97,10 +138,14 @@ export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
     get isSubscribed() {
       return isSubscribed;
     },
-    get isTrusted() {
-      return isTrusted;
+    get endReason() {
+      return endReason;
     },
-    restart: () => current?.close(),
+    noteMissedHead(): void {
+      const nowMs = clock.monotonicMs();
+      missingSinceMs ??= nowMs;
+      if (nowMs - missingSinceMs >= SILENT_MS) end('it reported no head, and the chain had new ones');
+    },
     async [Symbol.asyncDispose]() {
       stopping.abort(new Error('the service stops'));
       await working;

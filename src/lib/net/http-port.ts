@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent, interceptors, Pool, WebSocket } from 'undici';
+import { type Dispatcher, EnvHttpProxyAgent, interceptors, Pool } from 'undici';
 
 /** Opens connections to an HTTP origin, which tests simulate. The caller owns the dispatcher and must destroy it. */
 export type OpenHttp = (origin: string, options: Pool.Options) => Dispatcher;
@@ -19,40 +19,7 @@ export const openHttpPool: OpenHttp = (origin, options) => {
   );
 };
 
-/** The part of a web socket that its callers use. The caller closes it. */
-export interface WebSocketConnection {
-  send(text: string): void;
-  close(): void;
-  /** `data` is that of a message: text, or bytes. */
-  addEventListener(
-    type: 'open' | 'close' | 'error' | 'message',
-    listener: (event: { readonly data?: unknown }) => void,
-  ): void;
-}
-
-/** Opens a web socket, which tests simulate. @param url of ws or wss */
-export type OpenWebSocket = (url: string) => WebSocketConnection;
-
-/** Longer messages end the connection. The header of a block has some kilobytes. */
-export const MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024;
-/** For the answer to the handshake. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
-
-/** Opens a web socket, through a tunnel of the proxy that HTTPS_PROXY (wss), HTTP_PROXY (ws) and NO_PROXY name for its host. */
-export const openWebSocket: OpenWebSocket = (url) => {
-  const options = {
-    allowH2: false,
-    headersTimeout: HANDSHAKE_TIMEOUT_MS,
-    webSocket: { maxPayloadSize: MAX_SOCKET_MESSAGE_BYTES },
-  };
-  const isDirect = isLoopback(new URL(url).hostname);
-  const dispatcher = isDirect ? new Agent(options) : new EnvHttpProxyAgent({ ...options, proxyTunnel: true });
-  const socket = new WebSocket(url, { dispatcher });
-  socket.addEventListener('close', () => void dispatcher.destroy());
-  return socket;
-};
-
 /** A proxy cannot reach what listens on this machine only. */
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return /^(127(\.\d+){3}|\[::1\]|(.+\.)?localhost\.?)$/.test(hostname);
 }

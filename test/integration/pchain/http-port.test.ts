@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { MAX_SOCKET_MESSAGE_BYTES, openHttpPool, openWebSocket } from '../../../src/lib/net/http-port.ts';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { openHttpPool } from '../../../src/lib/net/http-port.ts';
 import { readBody } from '../../../src/pchain/rpc/read-body.ts';
 
 const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
@@ -106,60 +105,4 @@ test.each(['localhost.invalid', '127.invalid'])('%s is not this machine', async 
   const proxy = await listen(createHttpServer((_, response) => response.end('from the proxy')));
   vi.stubEnv('HTTP_PROXY', proxy);
   expect(await ask(`http://${hostname}`)).toEqual({ statusCode: 200, text: 'from the proxy' });
-});
-
-describe('a web socket', () => {
-  /** A text frame of RFC 6455. */
-  function frameOf(bytes: number): Buffer {
-    const header = Buffer.from([0x81, 127, 0, 0, 0, 0, 0, 0, 0, 0]);
-    header.writeBigUInt64BE(BigInt(bytes), 2);
-    return Buffer.concat([header, Buffer.alloc(bytes, 'x')]);
-  }
-
-  /** A server that sends a message of so many bytes on each web socket. */
-  function serverOf(bytes: number): Server {
-    return createHttpServer().on('upgrade', ({ headers }, socket) => {
-      socket.on('error', () => undefined);
-      const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
-      const accept = createHash('sha1').update(key).digest('base64');
-      const answer = `upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`;
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\n${answer}`);
-      socket.write(frameOf(bytes));
-    });
-  }
-
-  /** Opens a socket, and returns the length of its first message, or 'closed'. */
-  function firstEvent(url: string): Promise<number | 'closed'> {
-    const socket = openWebSocket(url);
-    onTestFinished(() => socket.close());
-    return new Promise((resolve) => {
-      socket.addEventListener('message', ({ data }) => resolve(String(data).length));
-      socket.addEventListener('close', () => resolve('closed'));
-    });
-  }
-
-  test('has a bound of the bytes of a message', async () => {
-    const [fits, isTooLong] = [serverOf(MAX_SOCKET_MESSAGE_BYTES), serverOf(MAX_SOCKET_MESSAGE_BYTES + 1)];
-    expect(await firstEvent((await listen(fits)).replace('http', 'ws'))).toBe(MAX_SOCKET_MESSAGE_BYTES);
-    expect(await firstEvent((await listen(isTooLong)).replace('http', 'ws'))).toBe('closed');
-  });
-
-  test.each([
-    ['wss', 'HTTPS_PROXY', 'node.invalid:443'],
-    ['ws', 'HTTP_PROXY', 'node.invalid:80'],
-  ])('of %s goes through a tunnel of %s', async (scheme, variable, target) => {
-    const asked: unknown[] = [];
-    const proxy = createHttpServer().on('connect', ({ url }, socket) => {
-      asked.push(url);
-      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
-    });
-    vi.stubEnv(variable, await listen(proxy));
-    expect(await firstEvent(`${scheme}://node.invalid/ws`)).toBe('closed');
-    expect(asked).toEqual([target]);
-  });
-
-  test('of this machine is opened directly', async () => {
-    vi.stubEnv('HTTP_PROXY', 'http://proxy.invalid');
-    expect(await firstEvent((await listen(serverOf(5))).replace('http', 'ws'))).toBe(5);
-  });
 });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { CHAIN, emitted, OTHER_CHAIN } from './emitted.ts';
 import type { Fault } from './simulated-chain.ts';
+import type { SimulatedSocket } from './simulated-socket.ts';
 import { createWatchedChain } from './watched-chain.ts';
 
 let watched: ReturnType<typeof createWatchedChain>;
@@ -65,42 +66,57 @@ describe('with a web socket', () => {
     expect(watched.stored()).toEqual(['1.0']);
   });
 
-  test('opens a new one if the old one reports nothing', async () => {
+  test('opens a new one if the old one reports nothing while there are new heads', async () => {
     await start({ hasSocket: true });
     watched.reportHead();
-    await watched.clock.advance(6_000);
+    await watched.clock.advance(60_000);
     expect(watched.sockets).toHaveLength(1);
-    watched.chain.accept(1);
-    watched.chain.execute();
-    await watched.clock.advance(6_000);
-    expect(watched.stored()).toEqual(['1.0']);
+    for (let second = 0; second < 32; second += 1) {
+      watched.chain.accept(1);
+      watched.chain.execute();
+      await watched.clock.advance(1_000);
+    }
     expect(watched.sockets).toHaveLength(2);
   });
 
-  test('is no later than without one if it confirms and stays silent, time after time', async () => {
+  test('opens a new one if the old one answers no ping', async () => {
     await start({ hasSocket: true });
-    for (let block = 1; block <= 10; block += 1) {
-      watched.chain.accept(1);
-      watched.chain.execute();
-      await watched.clock.advance(600);
-      expect(watched.watermark()).toBe(block);
-    }
+    await watched.clock.advance(120_000);
+    expect(watched.sockets).toHaveLength(1);
+    for (const socket of watched.sockets) socket.isHalfOpen = true;
+    await watched.clock.advance(45_000);
+    expect(watched.sockets).toHaveLength(2);
   });
 
-  test('polls less when it has reported heads, and as before when it has missed one', async () => {
-    await start({ hasSocket: true });
-    watched.reportHead();
-    await watched.clock.advance(4_000);
-    watched.chain.accept(1);
-    watched.chain.execute();
-    await watched.clock.advance(600);
-    expect(watched.watermark()).toBe(0);
-    await watched.clock.advance(5_000);
-    expect(watched.watermark()).toBe(1);
-    watched.chain.accept(1);
-    watched.chain.execute();
-    await watched.clock.advance(600);
-    expect(watched.watermark()).toBe(2);
+  describe('is not later than without one', () => {
+    /** Returns the longest time until a block was read, of blocks that come each second or so. */
+    async function longestDelayMs(hasSocket: boolean, trouble: () => void): Promise<number> {
+      await start({ hasSocket });
+      watched.reportHead();
+      let longestMs = 0;
+      for (let block = 1; block <= 60; block += 1) {
+        if (block % 5 === 0) trouble();
+        watched.chain.accept(1);
+        watched.chain.execute();
+        watched.reportHead();
+        let delayMs = 0;
+        for (; watched.watermark() !== block; delayMs += 20) await watched.clock.advance(20);
+        longestMs = Math.max(longestMs, delayMs);
+        await watched.clock.advance(870 + 20 * (block % 13));
+      }
+      return longestMs;
+    }
+
+    test.each<[string, (socket: SimulatedSocket) => void]>([
+      ['if it confirms and stays silent', (socket) => void (socket.isSilent = true)],
+      ['if it is half-open', (socket) => void (socket.isHalfOpen = true)],
+      ['if it is cut each 5 s', (socket) => socket.close()],
+    ])('%s', async (_, trouble) => {
+      const withoutMs = await longestDelayMs(false, () => undefined);
+      await watched.stop();
+      const withMs = await longestDelayMs(true, () => watched.sockets.forEach(trouble));
+      expect(withMs).toBeLessThanOrEqual(withoutMs + 200);
+    });
   });
 
   test('is cut each minute without a warning, and warns once when there is none for a minute', async () => {
@@ -113,6 +129,23 @@ describe('with a web socket', () => {
     watched.refuseSockets();
     watched.sockets.at(-1)?.close();
     await watched.clock.advance(300_000);
+    expect(watched.lines().filter(({ level }) => level === 'warn')).toEqual([
+      expect.objectContaining({ reason: expect.stringContaining('401') }),
+    ]);
+  });
+
+  test.each<[string, (socket: SimulatedSocket) => void]>([
+    ['confirm and stay silent', (socket) => void (socket.isSilent = true)],
+    ['confirm and close', (socket) => watched.clock.after(20, () => socket.close())],
+  ])('warns once if all %s', async (_, trouble) => {
+    watched = createWatchedChain({ hasSocket: true, trouble });
+    watched.start(1);
+    for (let second = 0; second < 600; second += 1) {
+      watched.chain.accept(1);
+      watched.chain.execute();
+      watched.reportHead();
+      await watched.clock.advance(1_000);
+    }
     expect(watched.lines().filter(({ level }) => level === 'warn')).toHaveLength(1);
   });
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/lib/concurrency/clock.ts';
-import type { WebSocketConnection } from '../../../src/lib/net/http-port.ts';
+import type { WebSocketConnection } from '../../../src/lib/net/web-socket.ts';
 
-type Listener = (event: { readonly data: unknown }) => void;
+type Listener = (event: { readonly data?: unknown; readonly reason?: string }) => void;
 
 const CONNECT_MS = 10;
 
@@ -9,6 +9,10 @@ const CONNECT_MS = 10;
 export class SimulatedSocket implements WebSocketConnection {
   readonly #listeners = new Map<string, Listener[]>();
   isOpen = true;
+  /** The node confirms the subscription, answers pings, and reports no head. */
+  isSilent = false;
+  /** Nothing comes from the peer any more, and nothing shows it. */
+  isHalfOpen = false;
 
   /** @param clock of the process that opens it */
   constructor(clock: Clock) {
@@ -20,7 +24,7 @@ export class SimulatedSocket implements WebSocketConnection {
   }
 
   reportHead(number: number): void {
-    if (!this.isOpen) return;
+    if (!this.isOpen || this.isHalfOpen || this.isSilent) return;
     const params = { subscription: '0x1', result: { number: `0x${number.toString(16)}` } };
     this.#emit('message', JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params }));
   }
@@ -29,13 +33,17 @@ export class SimulatedSocket implements WebSocketConnection {
     this.#emit('message', JSON.stringify({ jsonrpc: '2.0', id: 1, result: '0x1' }));
   }
 
-  close(): void {
-    if (!this.isOpen) return;
-    this.isOpen = false;
-    this.#emit('close');
+  ping(): void {
+    if (!this.isHalfOpen) this.#emit('pong');
   }
 
-  #emit(type: string, data?: unknown): void {
-    for (const listener of this.#listeners.get(type) ?? []) listener({ data });
+  close(reason?: string): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.#emit('close', undefined, reason);
+  }
+
+  #emit(type: string, data?: unknown, reason?: string): void {
+    for (const listener of this.#listeners.get(type) ?? []) listener({ data, ...(reason !== undefined && { reason }) });
   }
 }

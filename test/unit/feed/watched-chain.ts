@@ -8,7 +8,16 @@ import { SimulatedChain } from './simulated-chain.ts';
 import { SimulatedSocket } from './simulated-socket.ts';
 
 /** A simulated chain, the store, and a watcher. */
-export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } = {}) {
+export function createWatchedChain({
+  hasSocket = false,
+  identifyFailures = 0,
+  trouble,
+}: {
+  readonly hasSocket?: boolean;
+  readonly identifyFailures?: number;
+  /** What befalls each web socket. */
+  readonly trouble?: (socket: SimulatedSocket) => void;
+} = {}) {
   const clock = new FakeClock();
   const chain = new SimulatedChain(clock);
   const store = openMessageStore({ directory: undefined, networkID: 1 });
@@ -21,7 +30,7 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
 
   function start(fromBlock?: number): void {
     watcher = watchChain({
-      settings: { blockchainId: 'C', fromBlock, webSocket: hasSocket ? 'ws://node' : undefined },
+      settings: { blockchainId: 'C', fromBlock, webSocket: hasSocket ? { baseUrl: 'ws://node' } : undefined },
       async identify() {
         failuresLeft -= 1;
         if (failuresLeft >= 0) throw new RangeError('an answer that the code did not foresee');
@@ -38,7 +47,8 @@ export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } =
       openSocket() {
         const socket = new SimulatedSocket(clock);
         sockets.push(socket);
-        if (refusesSockets) clock.after(1, () => socket.close());
+        trouble?.(socket);
+        if (refusesSockets) clock.after(1, () => socket.close('the handshake was answered with HTTP status 401'));
         return socket;
       },
     });

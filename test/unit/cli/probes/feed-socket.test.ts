@@ -48,8 +48,21 @@ it.each([
   ['a node that does not answer', [], 'unavailable', /it did not confirm the subscription within 500 ms/],
 ])('%s', async (_, messages, outcome, words) => {
   await using opened = new AsyncDisposableStack();
-  const row = await probeFeedSocket('C', await startNode(opened, messages), WAIT_MS);
+  const row = await probeFeedSocket('C', { baseUrl: await startNode(opened, messages) }, WAIT_MS);
   expect(row).toMatchObject({ name: 'feed.chains C webSocket', outcome });
   expect(row.url).not.toContain('key');
   if (words !== undefined) expect(row.words).toMatch(words);
+});
+
+it('a node that refuses the handshake', async () => {
+  await using opened = new AsyncDisposableStack();
+  const server = createServer().on('upgrade', (_, socket) => void socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  opened.defer(() => void server.close());
+  const baseUrl = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  expect(await probeFeedSocket('C', { baseUrl }, WAIT_MS)).toMatchObject({
+    outcome: 'unavailable',
+    words: expect.stringContaining('HTTP status 401'),
+  });
 });
