@@ -14,7 +14,7 @@ import { createServedNetwork } from '../network/served-network.ts';
 import { createIdentity, findKeyFileProblem, openIdentity } from '../p2p/identity/identity.ts';
 import { Upstreams } from '../proxy/client/upstreams.ts';
 import { createMemoryLimitCounters } from '../store/local/limit-counters.ts';
-import { checkStoreFolder } from '../store/local/sqlite.ts';
+import { checkStoreFolder, StoreError } from '../store/local/sqlite.ts';
 import { openShared } from '../store/redis/open-shared.ts';
 import { createSharedLimitCounters } from '../store/redis/shared-limit-counters.ts';
 import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
@@ -68,6 +68,16 @@ export interface Core extends AsyncDisposable {
   update(next: Config): Promise<ReadonlyMap<string, string>>;
 }
 
+/** A full disk stops what is stored, and not the signing of requests. @throws {StoreError} */
+function checkFolder(path: string, logger: Logger): void {
+  try {
+    checkStoreFolder(path);
+  } catch (error) {
+    if (!(error instanceof StoreError && error.isFull)) throw error;
+    logger.error({ err: error }, 'the disk of the store is full; the service starts without what it cannot store');
+  }
+}
+
 /** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
 export async function startCore(options: CoreOptions): Promise<Core> {
   const { config, limits: replaced = {}, logger, clock, random, parts, describe } = options;
@@ -82,7 +92,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const reportReload = declareReloads(metrics, clock);
   showBuild(metrics, { version, node: process.version, bls_backend: config.bls.backend });
 
-  if (config.store.path !== undefined) checkStoreFolder(config.store.path);
+  if (config.store.path !== undefined) checkFolder(config.store.path, logger);
   const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);

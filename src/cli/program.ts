@@ -196,6 +196,17 @@ function addRecords(program: Command, run: Run): void {
     .option('--json', 'print the JSON of GET …/messages/{messageId}')
     .action(run(async () => (await import('./commands/record.ts')).showMessage));
   addExamples(message, ['warp-signature-aggregator message 0x4f1d… --json | jq -r .signedMessage']);
+  const forget = program
+    .command('forget')
+    .description(
+      'Let the feed of a service forget a chain that was begun anew: its position and all of its messages. For operators',
+    )
+    .argument('<blockchainID>', 'in hex or cb58');
+  addService(forget)
+    .addOption(timeoutOption())
+    .option('--json', 'print the JSON of POST …/messages/{blockchainId}/forget')
+    .action(run(async () => (await import('./commands/forget.ts')).forgetChain));
+  addExamples(forget, ['warp-signature-aggregator forget 2q9e… --api-key "$OPERATOR_KEY"']);
   const request = program
     .command('request')
     .description(

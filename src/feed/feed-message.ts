@@ -95,6 +95,8 @@ export interface WatchedChain {
   readonly chainID: BlockchainID;
   /** Highest block that the RPC has reported; undefined before the first answer. */
   readonly headBlock: number | undefined;
+  /** Last block that a second reading has confirmed; undefined before the first block is read. */
+  readonly confirmedBlock: number | undefined;
   /** Blocks that are not read yet, up to `headBlock`. */
   readonly distanceBlocks: number;
   /** Age of the last block that was read; 0 if no later one is known. */
@@ -103,7 +105,18 @@ export interface WatchedChain {
   readonly unconfirmedSeconds: number;
   /** Why the chain is not read on: its RPC fails, or contradicts what was read. For operators and clients. */
   readonly problem: string | undefined;
+  /** The kind of the problem. */
+  readonly problemKind: ChainProblemKind | undefined;
 }
+
+/** Why a chain is not read on, see docs/operate.md. */
+export type ChainProblemKind =
+  | 'rpc_failing'
+  | 'rpc_behind'
+  | 'rpc_contradicts'
+  | 'blocks_missing'
+  | 'store_failing'
+  | 'bug';
 
 /** A block that was read, with all blocks before it. */
 export interface Checkpoint {

@@ -33,10 +33,17 @@ export function createFeedMetrics(metrics: Metrics, read: () => FeedState) {
     'Time for which blocks of a watched chain wait for their second reading, which takes some minutes, by source chain',
     ({ unconfirmedSeconds }) => unconfirmedSeconds,
   );
-  ofChains(
-    'feed_chain_stopped',
-    'Whether a watched chain cannot be read on, because its RPC fails or contradicts what was read: 1 or 0, by source chain',
-    ({ problem }) => Number(problem !== undefined),
+  metrics.readGauge<'source_chain' | 'reason'>(
+    {
+      name: 'feed_chain_stopped',
+      help: 'Whether a watched chain cannot be read on: 1 with the reason, or 0 with an empty one, by source chain',
+      labels: ['source_chain', 'reason'],
+    },
+    () =>
+      read().chains.map(({ chainID, problemKind }) => ({
+        labels: { source_chain: chainID, reason: problemKind ?? '' },
+        value: Number(problemKind !== undefined),
+      })),
   );
   metrics.readGauge(
     {

@@ -1,7 +1,9 @@
 import { AggregatorError } from '../aggregation/aggregator-error.ts';
 import type { Aggregator } from '../aggregation/stages/aggregator.ts';
 import { type Clock, nextTurn, type Random, repeat } from '../lib/concurrency/clock.ts';
+import { once } from '../lib/concurrency/once.ts';
 import { ApiError } from '../pchain/rpc/api-error.ts';
+import { StoreError } from '../store/local/sqlite.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlockchainID } from '../warp/ids.ts';
@@ -13,8 +15,10 @@ import { type MessageStore, PRUNE_LIMIT } from './message-store.ts';
 
 /** The feed of a network: it watches chains, and signs and stores their messages. */
 export interface Feed {
-  /** Stored messages; undefined while the network watches no chain and has no messages of earlier ones. */
+  /** Stored messages; undefined while the network watches no chain and has no messages of earlier ones, or while the store cannot be opened. */
   readonly messages: MessageReader | undefined;
+  /** Why the store cannot be opened or written, for operators: the feed is stopped, and tries again. */
+  readonly storeProblem: string | undefined;
   /**
    * Whether chains of the configuration are not in the store yet: a reader would miss them. It ends after {@link MAX_START_MS}, because one RPC that
    * is down must not keep readers from other chains.
@@ -80,8 +84,13 @@ export interface FeedService extends Feed, AsyncDisposable {
 }
 
 export const MAX_START_MS = 15_000;
+/** A store that is gone, or whose disk is full, is noticed within this time. */
 const PRUNE_INTERVAL_MS = 60_000;
+/** Time until a store that could not be opened is tried again. */
+const REOPEN_MS = 30_000;
 const HOUR_MS = 3_600_000;
+
+const NOT_READ = { headBlock: undefined, problem: undefined, problemKind: undefined };
 
 /** What exists while the feed is on. */
 interface Running extends AsyncDisposable {
@@ -101,6 +110,8 @@ export function openFeed(options: FeedOptions): FeedService {
   let running: Running | undefined;
   let isReplaying = false;
   let isStarting = true;
+  let storeProblem: string | undefined;
+  let cancelReopening = (): void => undefined;
   const startedMs = clock.monotonicMs();
 
   function start(): Running {
@@ -124,6 +135,39 @@ export function openFeed(options: FeedOptions): FeedService {
     };
   }
 
+  const declareStoreMetric = once(() =>
+    options.metrics.readGauge(
+      {
+        name: 'feed_store_failing',
+        help: 'Whether the store of the messages of watched chains cannot be opened or written: 1 or 0',
+      },
+      () => Number(storeProblem !== undefined),
+    ),
+  );
+
+  /** Returns undefined if the store cannot be opened: requests are signed meanwhile. */
+  function tryStart(): Running | undefined {
+    declareStoreMetric();
+    try {
+      const started = start();
+      noteStore(undefined);
+      return started;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      noteStore(error);
+      cancelReopening();
+      cancelReopening = clock.after(REOPEN_MS, () => update(settings));
+      return undefined;
+    }
+  }
+
+  function noteStore(error: StoreError | undefined): void {
+    if (error?.message === storeProblem) return;
+    storeProblem = error?.message;
+    if (error === undefined) options.logger.info('the feed can write its store again');
+    else options.logger.error({ err: error }, 'the feed is stopped, because it cannot write its store; trying again');
+  }
+
   async function prune(store: MessageStore, signal: AbortSignal): Promise<number> {
     const { retentionHours, maxMessages } = settings;
     try {
@@ -131,8 +175,10 @@ export function openFeed(options: FeedOptions): FeedService {
       const nowMs = Math.min(clock.now(), store.newestBlockMs() ?? Number.POSITIVE_INFINITY);
       const retention = { beforeMs: nowMs - retentionHours * HOUR_MS, maxMessages, maxBytes: options.maxBytes };
       while (store.prune(retention) === PRUNE_LIMIT && !signal.aborted) await nextTurn(clock);
+      noteStore(undefined);
     } catch (error) {
-      options.logger.warn({ err: error }, 'the feed cannot remove old messages; trying again');
+      if (error instanceof StoreError) noteStore(error);
+      else options.logger.error({ err: error }, 'a bug in removing old messages; trying again');
     }
     return PRUNE_INTERVAL_MS;
   }
@@ -142,7 +188,8 @@ export function openFeed(options: FeedOptions): FeedService {
     const wanted = new Map(next.chains.map((chain) => [JSON.stringify(chain), chain]));
     for (const [key, watcher] of watchers) if (!wanted.has(key)) end(key, watcher);
     if (running === undefined && wanted.size === 0 && !options.hasStoredMessages()) return;
-    running ??= start();
+    running ??= tryStart();
+    if (running === undefined) return;
     const { store, metrics } = running;
     for (const [key, chain] of wanted) {
       if (watchers.has(key)) continue;
@@ -193,9 +240,11 @@ export function openFeed(options: FeedOptions): FeedService {
   function chains(): readonly WatchedChain[] {
     return [...watchers.values()].flatMap(({ chainID, reader, unconfirmedMs }) => {
       if (chainID === undefined) return [];
-      const { headBlock, problem } = reader?.status() ?? { headBlock: undefined, problem: undefined };
+      const { headBlock, problem, problemKind } = reader?.status() ?? NOT_READ;
+      const confirmedBlock = running?.store.confirmed(chainID)?.blockNumber;
       const unconfirmedSeconds = unconfirmedMs() / 1_000;
-      return [{ chainID, headBlock, ...distanceOf(chainID, headBlock), unconfirmedSeconds, problem }];
+      const distance = distanceOf(chainID, headBlock);
+      return [{ chainID, headBlock, confirmedBlock, ...distance, unconfirmedSeconds, problem, problemKind }];
     });
   }
 
@@ -257,6 +306,9 @@ export function openFeed(options: FeedOptions): FeedService {
     get messages() {
       return running?.store;
     },
+    get storeProblem() {
+      return storeProblem;
+    },
     async findCChain(signal) {
       const watched = [...watchers.values()].find((watcher) => watcher.settings.blockchainId === 'C')?.chainID;
       if (watched !== undefined) return watched;
@@ -268,6 +320,7 @@ export function openFeed(options: FeedOptions): FeedService {
     replay,
     update,
     async [Symbol.asyncDispose]() {
+      cancelReopening();
       for (const [key, watcher] of watchers) end(key, watcher);
       await Promise.all(ending);
       await running?.[Symbol.asyncDispose]();

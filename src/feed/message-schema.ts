@@ -39,6 +39,8 @@ const MAX_TIME_MS = 253_402_300_799_999;
  */
 export const MESSAGE_SCHEMA: DatabaseSchema = {
   version: 3,
+  afterLoss:
+    'its messages are lost, and each chain begins at its head; set fromBlock to read older blocks, or let an operator replay them (docs/operate.md)',
   migrations: {
     // Cursors of format 2 are expired, so no reader asks for the changes before.
     2: `

@@ -12,7 +12,7 @@ import type { FeedMetrics } from './feed-metrics.ts';
 import type { MessageStore } from './message-store.ts';
 
 export interface MessageSignerOptions {
-  readonly store: Pick<MessageStore, 'due' | 'setSigned' | 'setFailed' | 'postpone' | 'onChange'>;
+  readonly store: Pick<MessageStore, 'hasten' | 'due' | 'setSigned' | 'setFailed' | 'postpone' | 'onChange'>;
   readonly aggregator: Aggregator;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -36,6 +36,8 @@ const CONNECTING_MS = 60_000;
 /** The service itself cannot sign now, which says nothing about the message. */
 const PASSING: ReadonlySet<string> = new Set(['overloaded', 'network_unavailable']);
 const POSTPONED_MS = 1_000;
+/** The longest time that a validator asks for: until a registration of the P-Chain has expired. */
+const MAX_DELAY_MS = 24 * 3_600_000;
 const INTERNAL_ERROR = {
   code: 'internal_error',
   message: "an error that is not the message's; the log has it",
@@ -122,7 +124,18 @@ export function startMessageSigner(options: MessageSignerOptions): AsyncDisposab
     }
   }
 
+  /** Messages that were delayed while the clock was ahead would not be tried for long. */
+  function hasten(): void {
+    const nowMs = clock.now();
+    try {
+      store.hasten(nowMs, nowMs + MAX_DELAY_MS);
+    } catch (error) {
+      warn('store', { err: error }, 'the feed cannot read its messages');
+    }
+  }
+
   async function run(): Promise<void> {
+    hasten();
     while (!stopping.signal.aborted) {
       try {
         startDue();

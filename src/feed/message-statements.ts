@@ -43,6 +43,7 @@ export function prepareStatements(database: DatabaseSync) {
     ),
     neverDue: database.prepare(`UPDATE messages SET next_attempt_ms = NULL WHERE ${at}`),
     postpone: database.prepare(`UPDATE messages SET next_attempt_ms = ? WHERE ${at} AND status = 'pending'`),
+    hasten: database.prepare('UPDATE messages SET next_attempt_ms = ? WHERE next_attempt_ms > ?'),
     oldestUnsigned: database.prepare(
       "SELECT min(executed_ms) AS oldest FROM messages WHERE status IN ('pending', 'failed')",
     ),

@@ -1,6 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { type DatabasePlace, databasePath, openDatabase, rollBack, withStoreError } from '../store/local/sqlite.ts';
+import {
+  createFileCheck,
+  type DatabasePlace,
+  databasePath,
+  openDatabase,
+  rollBack,
+  withStoreError,
+} from '../store/local/sqlite.ts';
 import { type BlockchainID, idBytes } from '../warp/ids.ts';
 import {
   type BlockPosition,
@@ -74,6 +81,8 @@ export interface MessageStore extends MessageReader, Disposable {
   insert(chainID: BlockchainID, firstBlock: number, lastBlock: number, messages: readonly EmittedMessage[]): number;
   /** Returns messages of this status whose next attempt is due, in the order of their due times. */
   due(status: 'pending' | 'failed', nowMs: number, limit: number): readonly FeedMessage[];
+  /** Makes messages due now whose next attempt is later than `latestMs`: a clock was ahead when they were delayed. */
+  hasten(nowMs: number, latestMs: number): void;
   /** Delays the attempt at a pending message, which stays pending. */
   postpone(position: MessagePosition, nextAttemptMs: number): void;
   setSigned(position: MessagePosition, signature: MessageSignature): void;
@@ -124,7 +133,8 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
   const statements = prepareStatements(database);
   const select = createMessageSelector(database, readable);
   const listeners = new Set<() => void>();
-  const openings = withStoreError('write', path, () => addOpening(database));
+  const openings = withStoreError('write', path, MESSAGE_SCHEMA, () => addOpening(database));
+  const requireFile = createFileCheck(path);
   const { id: opening, afterChange } = openings.at(-1) as Opening;
   let lastChange = afterChange;
   let counts = readCounts(database);
@@ -132,9 +142,10 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
   let recentProgress: readonly ChainProgress[] | undefined;
   const recentChanges = new Map<string, readonly FeedMessage[]>();
 
-  const read = <T>(act: () => T): T => withStoreError('read', path, act);
+  const read = <T>(act: () => T): T => withStoreError('read', path, MESSAGE_SCHEMA, act);
   const write = <T>(act: () => T): T =>
-    withStoreError('write', path, () => {
+    withStoreError('write', path, MESSAGE_SCHEMA, () => {
+      requireFile();
       database.exec('BEGIN IMMEDIATE');
       try {
         const result = act();
@@ -366,6 +377,7 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
       return added;
     },
     due: (status, nowMs, limit) => read(() => statements.due.all(status, nowMs, limit).flatMap(takeDue)),
+    hasten: (nowMs, latestMs) => write(() => void statements.hasten.run(nowMs, latestMs)),
     postpone: ({ chainID, blockNumber, logIndex }, nextMs) =>
       write(() => void statements.postpone.run(nextMs, chainID, blockNumber, logIndex)),
     setSigned: (position, signature) => settle(position, { status: 'signed', ...signature }, null),

@@ -37,7 +37,7 @@ export function openChainRpcs(opened: AsyncDisposableStack, initial: ChainEndpoi
     api: createEvmApi({ cChain, others, configured }),
     endpointsOf: (chain: EvmChainID): readonly ApiEndpoint[] => current.get(chain) ?? clients.endpoints(),
     /** Opens a client of one endpoint of a chain, which `owner` closes. */
-    openSingle(owner: AsyncDisposableStack, chain: EvmChainID, endpoint: ApiEndpoint): EvmApi {
+    openSingle: (owner: AsyncDisposableStack, chain: EvmChainID, endpoint: ApiEndpoint): EvmApi => {
       const client = clients.openOther(owner, [endpoint]);
       const own: readonly [EvmChainID, JsonRpcClient][] = current.has(chain) ? [[chain, client]] : [];
       return createEvmApi({ cChain: client, others: client, configured: new Map(own) });

@@ -33,6 +33,8 @@ export interface NetworkFeed {
   readonly feed: FeedService;
   /** Updates the watched chains and their endpoints, and the subnets that are tracked besides theirs. */
   update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'feed'>): void;
+  /** Reads chains from the endpoints that they have now. */
+  readonly refresh: () => void;
 }
 
 /** Opens the feed of a network, which tracks the subnets of watched chains. */
@@ -43,20 +45,21 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
   /** Subnets of the watched chains, by the chains' names in the settings. */
   const watched = new Map<EvmChainID, SubnetID>();
   let configured = network.trackedSubnetIDs;
+  let settings: FeedSettings = network.feed;
   const track = (): void => options.trackSubnets([...new Set([...configured, ...watched.values()])]);
   const trackSubnet = (chain: EvmChainID, subnetID: SubnetID): void => {
     watched.set(chain, subnetID);
     track();
   };
   /** A chain with other endpoints has other settings, so that it is watched anew. */
-  const withEndpoints = ({ chains, ...rest }: FeedSettings): FeedSettings => ({
-    ...rest,
-    chains: chains.map((chain) => ({ ...chain, endpoints: options.endpointsOf(chain.blockchainId) })),
+  const withEndpoints = (): FeedSettings => ({
+    ...settings,
+    chains: settings.chains.map((chain) => ({ ...chain, endpoints: options.endpointsOf(chain.blockchainId) })),
   });
   const feed = opened.use(
     openFeed({
       ...options,
-      settings: withEndpoints(network.feed),
+      settings: withEndpoints(),
       openStore: () =>
         openMessageStore(place, (position, err) =>
           warn('message', { ...position, err }, 'a stored message cannot be read, and is left out'),
@@ -76,7 +79,9 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
       const chains = new Set(next.feed.chains.map(({ blockchainId }) => blockchainId));
       for (const chain of watched.keys()) if (!chains.has(chain)) watched.delete(chain);
       track();
-      feed.update(withEndpoints(next.feed));
+      settings = next.feed;
+      feed.update(withEndpoints());
     },
+    refresh: () => feed.update(withEndpoints()),
   };
 }

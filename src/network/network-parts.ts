@@ -35,7 +35,6 @@ import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createWarpConfigs } from '../pchain/state/warp-configs.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
-import { openValidationStore } from '../store/local/validation-store.ts';
 import {
   createDistributedSingleFlight,
   type DistributedSingleFlight,
@@ -50,6 +49,7 @@ import { beaconsOf } from './beacons.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
 import { openChainRpcs } from './chain-rpcs.ts';
 import { openHeightWatch } from './height-watch.ts';
+import { openIndexStore } from './index-store.ts';
 import { openNetworkFeed } from './network-feed.ts';
 import { type NetworkLimits, networkLimits } from './network-limits.ts';
 
@@ -142,6 +142,7 @@ export function openNetworkApi(
     );
   const info = open(opened, infoApi);
   const clients = new Set<JsonRpcClient>();
+  const listeners = new Set<() => void>();
   let current = pChainApi;
   /** Opens a client with separate connections and endpoint health. `owner` closes it after everything opened later. */
   const openClient = (owner: AsyncDisposableStack, more?: Partial<JsonRpcLimits>): JsonRpcClient => {
@@ -161,12 +162,18 @@ export function openNetworkApi(
     openOther: (owner: AsyncDisposableStack, endpoints: readonly ApiEndpoint[]) => open(owner, endpoints, EVM_LIMITS),
     /** Base URLs of the node. */
     endpoints: (): readonly ApiEndpoint[] => current,
+    /** Calls back when they were replaced, until `owner` is closed. */
+    onEndpoints(owner: AsyncDisposableStack, listener: () => void): void {
+      listeners.add(listener);
+      owner.defer(() => void listeners.delete(listener));
+    },
     info,
     useEndpoints: (endpoints: Pick<NetworkConfig, 'pChainApi' | 'infoApi'>): void => {
       states.reset();
       info.useEndpoints(endpoints.infoApi);
       current = endpoints.pChainApi;
       for (const client of clients) client.useEndpoints(current);
+      for (const listener of listeners) listener();
     },
   };
 }
@@ -267,6 +274,7 @@ function openNetworkParts(
       connections.trackSubnets(subnetIDs);
     },
   });
+  api.onEndpoints(opened, watching.refresh);
   return {
     aggregator,
     feed: watching.feed,
@@ -349,16 +357,20 @@ function openL1Messages(
   api: NetworkApi,
   known: { readonly directory: SubnetDirectory; readonly evm: EvmApi; readonly subnets: SubnetPolicy },
 ) {
-  const { network, networkID, clock, storePath, outside } = options;
+  const { network, clock, outside } = options;
   const { apiTimeoutMs, indexLookback, maxBlocksPerSecond } = limitsOf(options);
-  const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
+  const { store, isStored } = openIndexStore(opened, {
+    ...options,
+    directory: options.storePath,
+    name: options.network.name,
+  });
   const index = opened.use(
     openValidationIndex({
       ...options,
       api: createNodeApi(api.openClient(opened), api.info),
       store,
       l1StartTime: publicNetworkNamed(network.name)?.l1StartTime,
-      lookback: storePath === undefined ? indexLookback : undefined,
+      lookback: isStored ? undefined : indexLookback,
       maxBlocksPerSecond,
     }),
   );

@@ -32,7 +32,7 @@ export interface ServedNetwork extends Network {
   /** Starts to open the network, and returns at once. Call it once. */
   open(): void;
   /**
-   * Updates tracked subnets, configured peers, watched chains, API addresses and the log level.
+   * Updates tracked subnets, configured peers, watched chains, addresses of APIs and RPCs, and the log level.
    *
    * @returns reason for operators why the new API addresses were rejected: they belong to another network, or do not respond
    */

@@ -45,7 +45,9 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}api_calls_total{${NETWORK},method="eth_getTransactionReceipt",outcome="invalid_response"}`]: { perMinute: 60 },
   [`${P}p_chain_height{${NETWORK}}`]: { gauge: 10_000 },
   [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_990 },
+  [`${P}feed_store_failing{${NETWORK}}`]: { gauge: 0 },
   [`${P}feed_chain_stopped{${NETWORK},source_chain="C"}`]: { gauge: 0 },
+  [`${P}feed_unconfirmed_seconds{${NETWORK},source_chain="C"}`]: { gauge: 240 },
   [`${P}feed_head_distance_seconds{${NETWORK},source_chain="C"}`]: { gauge: 2 },
   [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 0 },
   [`${P}http_requests_total{${HERE},method="GET",route="/openapi.json",status="200"}`]: { perMinute: 10 },
@@ -95,8 +97,15 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
     [`${P}api_calls_total{${NETWORK},method="platform.getHeight",outcome="unavailable"}`]: { perMinute: 60 },
   },
   SignatureAggregatorIndexBehind: { [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_000 } },
-  SignatureAggregatorFeedStopped: { [`${P}feed_chain_stopped{${NETWORK},source_chain="C"}`]: { gauge: 1 } },
+  SignatureAggregatorFeedStoreFailing: { [`${P}feed_store_failing{${NETWORK}}`]: { gauge: 1 } },
+  SignatureAggregatorFeedChainStopped: {
+    [`${P}feed_chain_stopped{${NETWORK},source_chain="C"}`]: 'none',
+    [`${P}feed_chain_stopped{${NETWORK},source_chain="C",reason="rpc_behind"}`]: { gauge: 1 },
+  },
   SignatureAggregatorFeedBehind: { [`${P}feed_head_distance_seconds{${NETWORK},source_chain="C"}`]: { gauge: 300 } },
+  SignatureAggregatorFeedUnconfirmed: {
+    [`${P}feed_unconfirmed_seconds{${NETWORK},source_chain="C"}`]: { gauge: 3_600 },
+  },
   SignatureAggregatorBadSigners: { [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 1 } },
   SignatureAggregatorInternalErrors: {
     [`${P}http_internal_errors_total{${HERE}}`]: { perMinute: 1 },
@@ -129,6 +138,11 @@ function seriesOf(healthy: Values, atFault: Values): string {
   return texts.join(' ');
 }
 
+/** Series that exist only during the fault. */
+function absentSeries(fault: Readonly<Record<string, Values>>): Record<string, Values> {
+  return Object.fromEntries(Object.keys(fault).map((series) => [series, 'none' as const]));
+}
+
 function testOf(fault: Readonly<Record<string, Values>>, alert: string) {
   const firing = (minute: number, expected: readonly string[]) => ({
     expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
@@ -138,7 +152,7 @@ function testOf(fault: Readonly<Record<string, Values>>, alert: string) {
   return {
     name: alert,
     interval: '1m',
-    input_series: Object.entries(HEALTHY).map(([series, values]) => ({
+    input_series: Object.entries({ ...absentSeries(fault), ...HEALTHY }).map(([series, values]) => ({
       series,
       values: seriesOf(values, fault[series] ?? values),
     })),
@@ -178,13 +192,25 @@ describe('the alert rules', () => {
   test('SignatureAggregatorDown fires where no replica is scraped: one that is gone is not discovered any more', () =>
     expectAlone('SignatureAggregatorDown', { [`up{${HERE}}`]: 'none' }));
 
+  test('SignatureAggregatorFeedChainStopped names the reason', async () => {
+    const { promql_expr_test: _, ...base } = testOf(FAULTS['SignatureAggregatorFeedChainStopped'] ?? {}, 'reason');
+    const labels = { severity: 'critical', instance: 'a', network: 'fuji', source_chain: 'C' };
+    const summary = 'Chain C is not read on (rpc_behind): its messages are not signed before clients ask';
+    const runbook = 'docs/operate.md#signatureaggregatorfeedchainstopped';
+    const expected = { exp_labels: labels, exp_annotations: { summary, runbook_url: runbook } };
+    const alertname = 'SignatureAggregatorFeedChainStopped';
+    const alerts = [{ eval_time: `${QUIET + FAULT - 1}m`, alertname, exp_alerts: [expected] }];
+    await expectSuccess('reason', { ...base, alert_rule_test: alerts });
+  });
+
   async function expectAlone(alert: string, fault: Readonly<Record<string, Values>>): Promise<void> {
+    await expectSuccess(alert, testOf(fault, alert));
+  }
+
+  async function expectSuccess(name: string, rulesTest: object): Promise<void> {
     // YAML takes JSON.
-    const file = join(folder, `${alert}.yaml`);
-    await writeFile(
-      file,
-      JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests: [testOf(fault, alert)] }),
-    );
+    const file = join(folder, `${name}.yaml`);
+    await writeFile(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests: [rulesTest] }));
     const { stdout } = await promisify(execFile)('promtool', ['test', 'rules', file]);
     expect(stdout).toContain('SUCCESS');
   }

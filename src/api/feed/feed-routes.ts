@@ -39,6 +39,7 @@ import { StreamLimit } from './stream-limit.ts';
 const PATH = '/v1/signatureAggregator/:network/messages';
 const tags = ['Feed'];
 const START_RETRY_MS = 1_000;
+const STORE_RETRY_MS = 30_000;
 
 export interface FeedRoutesOptions {
   readonly networks: readonly Network[];
@@ -223,12 +224,16 @@ function findByTransaction(store: MessageReader, text: string, network: string):
 }
 
 /** @throws {HttpError} */
-function messagesOf({ name, feed: { messages, isStarting } }: Network): MessageReader {
+function messagesOf({ name, feed: { messages, isStarting, storeProblem } }: Network): MessageReader {
   if (messages !== undefined && isStarting) {
     const text = `the feed of network ${name} does not know all of its chains yet`;
     throw new HttpError('network_unavailable', text, { retryAfterMs: START_RETRY_MS });
   }
   if (messages !== undefined) return messages;
+  if (storeProblem !== undefined) {
+    const text = `the feed of network ${name} is stopped, because its store cannot be opened; its operator has the reason`;
+    throw new HttpError('network_unavailable', text, { retryAfterMs: STORE_RETRY_MS });
+  }
   throw new HttpError(
     'feed_not_configured',
     `network ${name} watches no chains: its operator can set networks.${name}.feed.chains, such as [{ "blockchainId": "C" }]`,

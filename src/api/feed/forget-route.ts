@@ -16,6 +16,11 @@ export interface ForgetRouteOptions {
   readonly access: AccessOptions;
 }
 
+export const ForgottenChain = Type.Object(
+  { removed: integer('Messages that were removed') },
+  { title: 'ForgottenChain', description: 'What was removed' },
+);
+
 /** Registers the route by which an operator lets the feed forget a chain. */
 export function registerForget(server: Server, { paths, access }: ForgetRouteOptions): void {
   server.post(
@@ -31,10 +36,7 @@ export function registerForget(server: Server, { paths, access }: ForgetRouteOpt
           'or from its head. With configured keys it takes a key with the right `operate`; without, a request from the machine of the service.',
         params: Type.Object({ network: paths.network, blockchainId: text('In hex or cb58') }),
         response: {
-          200: Type.Object(
-            { removed: integer('Messages that were removed') },
-            { title: 'ForgottenChain', description: 'What was removed' },
-          ),
+          200: ForgottenChain,
           ...feedAggregationErrorResponses(400, 401, 403, 404, 500, 502, 503),
         },
       },

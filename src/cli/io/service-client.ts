@@ -86,6 +86,11 @@ export class ServiceClient implements AsyncDisposable {
     return this.#read(schema, await this.#send({ method: 'GET', path }), allowed);
   }
 
+  /** Returns the result of a route that takes no body. @throws {CommandFailure} */
+  async post<Schema extends TSchema>(path: string, schema: Schema) {
+    return this.#read(schema, await this.#send({ method: 'POST', path }));
+  }
+
   /**
    * Returns the result of a route that may send events first; older services do not.
    *

@@ -55,7 +55,7 @@ export class Problems {
   }
 
   #addError({ keyword, instancePath, params }: ErrorObject, settings: unknown): void {
-    const path = pathOfPointer(instancePath, settings);
+    const path = pathOfPointer(instancePath);
     switch (keyword) {
       case 'additionalProperties': {
         const key = params['additionalProperty'] as string;
@@ -97,18 +97,16 @@ export class Problems {
   }
 }
 
-/** Returns the path of a JSON pointer (RFC 6901) into this value. */
-function pathOfPointer(pointer: string, value: unknown): Path {
-  let part = value;
+/** Returns the path of a JSON pointer (RFC 6901) into settings, some of which may have their parsed values already. */
+function pathOfPointer(pointer: string): Path {
   return pointer
     .split('/')
     .slice(1)
-    .map((escaped) => {
+    .reduce<Path>((path, escaped) => {
       const key = escaped.replaceAll('~1', '/').replaceAll('~0', '~');
-      const step = Array.isArray(part) ? Number(key) : key;
-      part = partAt(part, [step]);
-      return step;
-    });
+      const isIndex = /^\d+$/.test(key) && schemaAt(SETTINGS, path)?.items !== undefined;
+      return [...path, isIndex ? Number(key) : key];
+    }, []);
 }
 
 const MAX_SHOWN = 100;

@@ -117,6 +117,8 @@ export class Activity implements Disposable {
         aggregationsInFlight: valueOf('aggregations_admitted', network.name),
         aggregationsLimit: valueOf('aggregations_limit', network.name),
         watchedChains: isOpen(network) ? network.feed.chains().map(presentChain) : [],
+        /** Why the feed is stopped; undefined if it is not. */
+        feedProblem: isOpen(network) ? network.feed.storeProblem : undefined,
         subnets: this.#weights.ofNetwork(network.name),
       })),
       /** Undefined without a Redis. */

@@ -68,14 +68,15 @@ async function readBlock(calls: BlockCalls, number: number, signal: AbortSignal)
 
 /**
  * Returns the first block from here on that has transactions: the receipt of one shows that the node has executed all blocks up to it.
- * Undefined if there are many blocks without.
+ * Undefined if there are many blocks without, or none up to the highest one.
  */
 export async function findRangeEnd(
   calls: BlockCalls,
   number: number,
+  highest: number,
   signal: AbortSignal,
 ): Promise<EvmBlock | undefined> {
-  for (let tried = number; tried < number + MAX_EMPTY_BLOCKS; tried += 1) {
+  for (let tried = number; tried <= Math.min(highest, number + MAX_EMPTY_BLOCKS - 1); tried += 1) {
     const block = await requireBlock(calls, tried, signal);
     if (block.txHashes.length > 0) return block;
   }

@@ -23,7 +23,7 @@ export async function requirePosition(calls: BlockCalls, position: Checkpoint, s
 export function contradiction({ blockNumber, blockHash }: Checkpoint, found: string): ChainContradiction {
   return new ChainContradiction(
     `its RPC has block ${blockNumber} with hash ${found}, and ${blockHash} was read before; correct the RPC, or, if the chain was begun ` +
-      'anew, let the feed forget it: POST …/messages/{blockchainId}/forget',
+      'anew, let the feed forget it: warp-signature-aggregator forget, or POST …/messages/{blockchainId}/forget',
   );
 }
 

@@ -1,7 +1,13 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
+import { ApiError } from '../../pchain/rpc/api-error.ts';
+import { StoreError } from '../../store/local/sqlite.ts';
 import { LogThrottle } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
+import type { ChainProblemKind } from '../feed-message.ts';
+import { BlocksGone } from './absent-blocks.ts';
+import { ChainContradiction, NotYet } from './block-reading.ts';
 
 /** A lone failure, or a node that is a block behind, is no problem yet. */
 const PROBLEM_AFTER_MS = 15_000;
@@ -22,7 +28,7 @@ export function createChainProblem({
 }) {
   const throttle = new LogThrottle(clock, LOG_LIMIT);
   let failingSinceMs: number | undefined;
-  let problem: { readonly reason: string; readonly isStopped: boolean } | undefined;
+  let problem: { readonly reason: string; readonly kind: ChainProblemKind; readonly isStopped: boolean } | undefined;
   let isLogged = false;
 
   function log(level: 'warn' | 'error', text: string, reason: string, error?: unknown): void {
@@ -36,21 +42,24 @@ export function createChainProblem({
     get reason(): string | undefined {
       return problem?.reason;
     },
+    get kind(): ChainProblemKind | undefined {
+      return problem?.kind;
+    },
     get isStopped(): boolean {
       return problem?.isStopped === true;
     },
     /** A failure that may pass: it is a problem after some time. */
-    note(reason: string, error?: unknown): void {
+    note(reason: string, error: unknown): void {
       const nowMs = clock.monotonicMs();
       failingSinceMs ??= nowMs;
       if (nowMs - failingSinceMs < PROBLEM_AFTER_MS) return;
       if (problem === undefined) log('warn', 'the feed cannot read a chain', reason, error);
-      problem = { reason, isStopped: false };
+      problem = { reason, kind: kindOf(error), isStopped: false };
     },
     /** An operator has to do something, or a bug has to be mended. */
-    stop(reason: string, text = 'the feed has stopped a chain', error?: unknown): void {
+    stop(reason: string, error: unknown, text = 'the feed has stopped a chain'): void {
       if (problem?.reason !== reason) log('error', text, reason, error);
-      problem = { reason, isStopped: true };
+      problem = { reason, kind: kindOf(error), isStopped: true };
     },
     clear(): void {
       failingSinceMs = undefined;
@@ -60,4 +69,12 @@ export function createChainProblem({
       isLogged = false;
     },
   };
+}
+
+function kindOf(error: unknown): ChainProblemKind {
+  if (error instanceof NotYet) return 'rpc_behind';
+  if (error instanceof ChainContradiction) return 'rpc_contradicts';
+  if (error instanceof BlocksGone) return 'blocks_missing';
+  if (error instanceof StoreError) return 'store_failing';
+  return error instanceof ApiError || error instanceof DeadlineExceeded ? 'rpc_failing' : 'bug';
 }

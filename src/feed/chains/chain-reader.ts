@@ -32,7 +32,7 @@ export function createChainReader(options: ChainReaderOptions) {
   const problem = createChainProblem(options);
   const start = openStart(options);
   const retries = createRetries(clock, choice, problem);
-  const readNext = createNextBlocks({ ...options, problem, onAppend: retries.restartWaits });
+  const readNext = createNextBlocks({ ...options, problem, onAppend: () => retries.restartWaits() });
   const stranded = createStrandedPosition(options);
   let head: number | undefined;
   let verifiedMs = Number.NEGATIVE_INFINITY;
@@ -111,6 +111,11 @@ export function createChainReader(options: ChainReaderOptions) {
       }
       return found;
     },
-    status: () => ({ headBlock: head, problem: problem.reason, isStopped: problem.isStopped }),
+    status: () => ({
+      headBlock: head,
+      problem: problem.reason,
+      problemKind: problem.kind,
+      isStopped: problem.isStopped,
+    }),
   };
 }

@@ -58,7 +58,7 @@ export interface ChainWatcher {
   readonly chainID: BlockchainID | undefined;
   readonly reader: ChainReader | undefined;
   /** Time since the oldest block was read that no second reading has confirmed; 0 if there is none. */
-  unconfirmedMs(): number;
+  readonly unconfirmedMs: () => number;
   /** Resolves when nothing more is written. */
   stop(): Promise<void>;
 }

@@ -42,10 +42,11 @@ export function createNextBlocks(options: NextBlocksOptions) {
   }
 
   /** Returns false if no range can be read here. */
-  async function readRange({ calls, index }: ChosenEndpoint, position: Checkpoint, to: number, signal: AbortSignal) {
+  async function readRange({ calls, index }: ChosenEndpoint, position: Checkpoint, head: number, signal: AbortSignal) {
+    const to = head - NEWEST_BLOCKS;
     const first = position.blockNumber + 1;
     await requirePosition(calls, position, signal);
-    const last = await findRangeEnd(calls, Math.min(to, first + ranges.size - 1), signal);
+    const last = await findRangeEnd(calls, Math.min(to, first + ranges.size - 1), head, signal);
     if (last === undefined) return false;
     const startedMs = clock.monotonicMs();
     try {
@@ -65,14 +66,15 @@ export function createNextBlocks(options: NextBlocksOptions) {
   }
 
   function append({ firstBlock, last, messages }: ReadBlocks, method: ReadingMethod): void {
-    store.append(chainID, { firstBlock, checkpoint: checkpointOf(last), messages: emittedFrom(messages, options) });
-    log.note(last.number, method);
+    const checkpoint = checkpointOf(last);
+    store.append(chainID, { firstBlock, checkpoint, messages: emittedFrom(messages, options) });
+    log.note(checkpoint, method);
     onAppend();
   }
 
   return async (endpoint: ChosenEndpoint, position: Checkpoint, head: number, signal: AbortSignal): Promise<void> => {
     const isLong = head - position.blockNumber > NEWEST_BLOCKS && ranges.size > 0;
-    if (isLong && (await readRange(endpoint, position, head - NEWEST_BLOCKS, signal))) return;
+    if (isLong && (await readRange(endpoint, position, head, signal))) return;
     await readNewest(endpoint, position, head, signal);
   };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { Checkpoint } from '../feed-message.ts';
 
 /** How blocks were read first, so that the second reading reads them in another way. */
 export interface ReadingMethod {
@@ -9,7 +10,8 @@ export interface ReadingMethod {
 
 /** Consecutive blocks that were read in the same way. */
 export interface Reading {
-  readonly lastBlock: number;
+  /** The last of the blocks. */
+  readonly last: Checkpoint;
   /** Monotonic, as the next: when the first block was read. */
   readonly fromMs: number;
   /** When the last block was read. */
@@ -28,23 +30,24 @@ export function createReadingLog(clock: Clock) {
   let readings: Reading[] = [];
 
   return {
-    note(lastBlock: number, method: ReadingMethod): void {
+    note(last: Checkpoint, method: ReadingMethod): void {
       const nowMs = clock.monotonicMs();
-      const last = readings.at(-1);
-      const continues =
-        last?.method?.by === method.by &&
-        last.method.endpoint === method.endpoint &&
-        nowMs - last.fromMs < MAX_READING_MS;
-      if (continues) readings.pop();
-      readings.push({ lastBlock, fromMs: continues ? last.fromMs : nowMs, toMs: nowMs, method });
+      const before = readings.at(-1);
+      const isContinued =
+        before?.method?.by === method.by &&
+        before.method.endpoint === method.endpoint &&
+        nowMs - before.fromMs < MAX_READING_MS;
+      if (isContinued) readings.pop();
+      readings.push({ last, fromMs: isContinued ? before.fromMs : nowMs, toMs: nowMs, method });
     },
     /** Returns the first reading after the confirmed block. @param position the last block that was read */
-    next(confirmed: number, position: number): Reading | undefined {
+    next(confirmed: number, position: Checkpoint): Reading | undefined {
+      const { blockNumber } = position;
       // The first reading may have gone back.
-      readings = readings.filter(({ lastBlock }) => lastBlock > confirmed && lastBlock <= position);
+      readings = readings.filter(({ last }) => last.blockNumber > confirmed && last.blockNumber <= blockNumber);
       const nowMs = clock.monotonicMs();
-      if ((readings.at(-1)?.lastBlock ?? confirmed) < position) {
-        readings.push({ lastBlock: position, fromMs: nowMs, toMs: nowMs, method: undefined });
+      if ((readings.at(-1)?.last.blockNumber ?? confirmed) < blockNumber) {
+        readings.push({ last: position, fromMs: nowMs, toMs: nowMs, method: undefined });
       }
       return readings[0];
     },

@@ -55,12 +55,12 @@ export function createRetries(clock: Clock, choice: EndpointChoice, problem: Cha
       const isEach = failures % choice.count === 0;
       if (error instanceof ChainContradiction || error instanceof BlocksGone) {
         if (!isEach) return 0;
-        problem.stop(error.message);
+        problem.stop(error.message, error);
         return STOPPED_PAUSE_MS;
       }
       if (error instanceof ApiError || error instanceof StoreError || error instanceof DeadlineExceeded)
         problem.note(error.message, error);
-      else problem.stop(`an unforeseen error: ${String(error)}`, 'a bug in reading a chain; trying again', error);
+      else problem.stop(`an unforeseen error: ${String(error)}`, error, 'a bug in reading a chain; trying again');
       return isEach ? backoffMs(failures / choice.count, FAILURE_PAUSES) : 0;
     },
   };

@@ -1,9 +1,10 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import type { EvmBlock, LoggedMessage } from '../../pchain/codec/evm-block.ts';
 import { LogThrottle } from '../../telemetry/log-throttle.ts';
+import type { Checkpoint } from '../feed-message.ts';
 import { withDestination } from '../message-filter.ts';
 import type { MessageStore } from '../message-store.ts';
-import { CONCURRENT_BLOCKS, findRangeEnd, type ReadBlocks, readByHash, readByLogs } from './block-reading.ts';
+import { CONCURRENT_BLOCKS, findRangeEnd, NotYet, type ReadBlocks, readByHash, readByLogs } from './block-reading.ts';
 import { type BlockCalls, createBlockCalls } from './block-source.ts';
 import { checkpointOf, contradiction, requireChain } from './chain-checks.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
@@ -52,18 +53,21 @@ export function createSecondReading(options: SecondReadingOptions) {
     const position = store.checkpoint(chainID);
     const confirmed = store.confirmed(chainID)?.blockNumber;
     if (position === undefined || confirmed === undefined) return LOOK_INTERVAL_MS;
-    const reading = log.next(confirmed, position.blockNumber);
+    const reading = log.next(confirmed, position);
     if (reading === undefined || clock.monotonicMs() - reading.toMs < CONFIRM_AFTER_MS) return LOOK_INTERVAL_MS;
     const { calls, needsBoth } = choose(reading, position.blockNumber - confirmed);
     if (failures > 0) await requireChain(calls, chainID, signal);
-    for await (const read of readNext(calls, confirmed + 1, reading.lastBlock, needsBoth, signal)) {
-      const { blockNumber, blockHash } = position;
-      if (read.last.number === blockNumber && read.last.hash !== blockHash)
-        throw contradiction(position, read.last.hash);
-      confirm(read);
-    }
+    await requireBlock(calls, reading.last, signal);
+    for await (const read of readNext(calls, confirmed + 1, reading.last.blockNumber, needsBoth, signal)) confirm(read);
     failures = 0;
     return needsBoth ? BOTH_PAUSE_MS : RANGE_PAUSE_MS;
+  }
+
+  /** @throws {ChainContradiction} if the endpoint has another chain, {NotYet} if it is behind */
+  async function requireBlock(calls: BlockCalls, read: Checkpoint, signal: AbortSignal): Promise<void> {
+    const block = await calls.block(read.blockNumber, signal);
+    if (block === undefined) throw new NotYet(`its node does not have block ${read.blockNumber} yet`, read.blockNumber);
+    if (block.hash !== read.blockHash) throw contradiction(read, block.hash);
   }
 
   /** Chooses the next endpoint after the one that was read first; after failures it may be the same one. */
@@ -76,7 +80,7 @@ export function createSecondReading(options: SecondReadingOptions) {
 
   async function* readNext(calls: BlockCalls, first: number, last: number, needsBoth: boolean, signal: AbortSignal) {
     const size = needsBoth ? Math.min(CONCURRENT_BLOCKS, ranges.size) : ranges.size;
-    const end = await findEnd(calls, first, last, size, signal);
+    const end = size === 0 ? undefined : await findRangeEnd(calls, Math.min(last, first + size - 1), last, signal);
     if (end === undefined) {
       yield* readByHash(calls, first, Math.min(last, first + CONCURRENT_BLOCKS - 1), signal);
       if (ranges.size === 0) ranges.succeed(0);
@@ -107,18 +111,6 @@ export function createSecondReading(options: SecondReadingOptions) {
       ...(await Array.fromAsync(readByHash(calls, first, last.number, signal))),
     ];
     return { firstBlock: first, last, messages: reads.flatMap(({ messages }) => messages) };
-  }
-
-  /** Returns the last block of the next range, which has transactions; undefined if blocks have to be read one by one. */
-  async function findEnd(
-    calls: BlockCalls,
-    first: number,
-    last: number,
-    size: number,
-    signal: AbortSignal,
-  ): Promise<EvmBlock | undefined> {
-    const end = size === 0 ? undefined : await findRangeEnd(calls, Math.min(last, first + size - 1), signal);
-    return end === undefined || end.number > last ? undefined : end;
   }
 
   function isMissing(logged: LoggedMessage): boolean {

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Duplex } from 'node:stream';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ping, WebSocket } from 'undici';
 import type { ApiEndpoint } from './api-endpoint.ts';
@@ -27,7 +27,7 @@ export type OpenWebSocket = (endpoint: ApiEndpoint) => WebSocketConnection;
 export const MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024;
 /** For the answer to the handshake. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-const PONGS = channel('undici:websocket:pong');
+const PONGS = 'undici:websocket:pong';
 
 /** What a handshake has led to. undici's web socket has none of it. */
 interface Handshake {
@@ -67,8 +67,8 @@ export const openWebSocket: OpenWebSocket = (endpoint) => {
         const onPong = (message: unknown): void => {
           if ((message as { readonly websocket: unknown }).websocket === socket) listener({});
         };
-        PONGS.subscribe(onPong);
-        socket.addEventListener('close', () => PONGS.unsubscribe(onPong));
+        subscribe(PONGS, onPong);
+        socket.addEventListener('close', () => unsubscribe(PONGS, onPong));
       } else if (type === 'close') {
         socket.addEventListener('close', () => listener({ reason: describe(handshake, address) }));
       } else {

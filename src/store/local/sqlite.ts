@@ -20,12 +20,16 @@ export interface DatabaseSchema {
   readonly version: number;
   /** Statements that create the tables unless they exist. */
   readonly tables: string;
+  /** What follows where a damaged file is moved away, for operators. */
+  readonly afterLoss: string;
   /** Statements that turn tables of an earlier version, by its number, into the current ones. `tables` is executed after them. */
   readonly migrations?: Readonly<Record<number, string>>;
 }
 
 type Action = 'open' | 'read' | 'write';
 
+/** Bytes of the write-ahead log that stay on the disk. It grows while another process reads, such as a backup. */
+export const MAX_LOG_BYTES = 8 * 1024 * 1024;
 /** Wait for another process's commit. SQLite's calls block the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 200;
 
@@ -36,15 +40,25 @@ export class StoreError extends Error {
   constructor(action: Action, path: string, reason: string, options?: ErrorOptions) {
     super(`cannot ${action} the store at ${path}: ${reason}`, options);
   }
+
+  /** Whether there is no space left on the disk. */
+  get isFull(): boolean {
+    const { cause } = this;
+    const isOfFile = cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC';
+    return isOfFile || primaryCodeOf(cause) === FULL;
+  }
 }
+
+const CORRUPT = 11;
+const FULL = 13;
 
 /** Advice for the operator by result code of SQLite. */
 const ADVICE: Readonly<Record<number, string>> = {
   5: 'another process holds it; each service needs its own store',
   8: 'the service may not write there',
   10: 'the disk or its file system fails, or may hold no more',
-  11: 'the file is damaged; move it away, and the blocks are read again',
-  13: 'there is no space left',
+  [CORRUPT]: 'the file is damaged; restore it from a backup, or move it away',
+  [FULL]: 'there is no space left',
   14: 'the folder does not exist, or the service may not write there',
   26: 'another file is in its place; move it away',
 };
@@ -64,9 +78,11 @@ export function checkStoreFolder(directory: string): void {
   }
 }
 
+const MEMORY = ':memory:';
+
 /** Returns the path of the file of this kind, such as `l1-validations`. */
 export function databasePath(kind: string, { directory, networkID, name }: DatabasePlace): string {
-  if (directory === undefined) return ':memory:';
+  if (directory === undefined) return MEMORY;
   const isPublic = PUBLIC_NETWORKS.some((network) => network.networkID === networkID);
   const suffix = name === undefined || isPublic ? '' : `-${encodeURIComponent(name)}`;
   return join(directory, `${kind}-${networkID}${suffix}.sqlite`);
@@ -84,7 +100,7 @@ export function openDatabase(
   schema: DatabaseSchema,
   probe: (database: DatabaseSync) => void,
 ): DatabaseSync {
-  return withStoreError('open', path, () => {
+  return withStoreError('open', path, schema, () => {
     if (directory !== undefined) prepareFolder(resolve(directory), path);
     const database = new DatabaseSync(path);
     try {
@@ -104,7 +120,7 @@ export function openDatabase(
  * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
  */
 export function checkDatabase(path: string, schema: DatabaseSchema): void {
-  withStoreError('open', path, () => {
+  withStoreError('open', path, schema, () => {
     const database = new DatabaseSync(path, { readOnly: true });
     try {
       requireVersion(database, path, schema);
@@ -116,19 +132,43 @@ export function checkDatabase(path: string, schema: DatabaseSchema): void {
 }
 
 /** @throws {StoreError} if `act` fails */
-export function withStoreError<T>(action: Action, path: string, act: () => T): T {
+export function withStoreError<T>(
+  action: Action,
+  path: string,
+  schema: Pick<DatabaseSchema, 'afterLoss'>,
+  act: () => T,
+): T {
   try {
     return act();
   } catch (error) {
-    throw toStoreError(action, path, error);
+    throw toStoreError(action, path, schema, error);
   }
 }
 
-export function toStoreError(action: Action, path: string, cause: unknown): StoreError {
+export function toStoreError(
+  action: Action,
+  path: string,
+  { afterLoss }: Pick<DatabaseSchema, 'afterLoss'>,
+  cause: unknown,
+): StoreError {
   if (cause instanceof StoreError) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  const advice = ADVICE[primaryCodeOf(cause)];
-  return new StoreError(action, path, advice === undefined ? reason : `${reason} (${advice})`, { cause });
+  const code = primaryCodeOf(cause);
+  const advice = ADVICE[code];
+  const words = advice === undefined ? '' : ` (${advice}${code === CORRUPT ? `: ${afterLoss}` : ''})`;
+  return new StoreError(action, path, `${reason}${words}`, { cause });
+}
+
+/** Returns a function that throws if the file is no longer in its place: SQLite would write on into a file without a name. */
+export function createFileCheck(path: string): () => void {
+  if (path === MEMORY) return () => undefined;
+  const { dev, ino } = statSync(path);
+  return () => {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.dev === dev && found.ino === ino) return;
+    const reason = found === undefined ? 'the file was moved away or removed' : 'another file is in its place';
+    throw new StoreError('write', path, `${reason}; put it back, or restart the service`);
+  };
 }
 
 /** Ends a transaction that failed. SQLite rolls back itself after some failures, such as a full disk. */
@@ -152,6 +192,7 @@ function prepareFolder(directory: string, path: string): void {
 function prepareTables(database: DatabaseSync, path: string, schema: DatabaseSchema): void {
   // A power loss may undo the last commits, whose blocks are then read again, but never leaves a partial one.
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
+  database.exec(`PRAGMA journal_size_limit = ${MAX_LOG_BYTES}`);
   const version = requireVersion(database, path, schema);
   const migration = schema.migrations?.[version] ?? '';
   database.exec('BEGIN IMMEDIATE');

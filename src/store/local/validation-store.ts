@@ -60,6 +60,7 @@ const DEFAULT_MAX_ORIGINS = 200_000;
 const YIELD_EVERY = 128;
 export const VALIDATION_SCHEMA: DatabaseSchema = {
   version: 1,
+  afterLoss: 'the blocks are read again',
   tables: `
     CREATE TABLE IF NOT EXISTS origins (validation_id BLOB PRIMARY KEY, justification BLOB NOT NULL, height INTEGER NOT NULL)
       WITHOUT ROWID;
@@ -107,22 +108,22 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
 
   return {
     async position() {
-      return withStoreError('read', path, () => readPosition(database));
+      return withStoreError('read', path, VALIDATION_SCHEMA, () => readPosition(database));
     },
     async originOf(validationID) {
-      return withStoreError('read', path, () => {
+      return withStoreError('read', path, VALIDATION_SCHEMA, () => {
         const row = findOrigin.get(idBytes(validationID));
         return row === undefined ? undefined : parseJustification(row['justification'] as Uint8Array);
       });
     },
     async commit(batch) {
-      withStoreError('write', path, () => database.exec('BEGIN IMMEDIATE'));
+      withStoreError('write', path, VALIDATION_SCHEMA, () => database.exec('BEGIN IMMEDIATE'));
       try {
         await write(batch);
         database.exec('COMMIT');
       } catch (error) {
         rollBack(database);
-        throw toStoreError('write', path, error);
+        throw toStoreError('write', path, VALIDATION_SCHEMA, error);
       }
     },
     [Symbol.dispose]: () => database.close(),

@@ -100,6 +100,20 @@ test('the command messages filters as the API does, and message shows one of the
   expect(unknown).toMatchObject({ code: 3, err: expect.stringContaining('the feed has no message') });
 }, 60_000);
 
+test('the command forget removes the messages of a chain', async () => {
+  await using watching = await service.another({ network: { feed: { chains } }, access: { operateWithoutKey: true } });
+  const { url } = watching.app;
+  const id = service.devnet.chains.L1.emit(Buffer.from('forgotten')).id;
+  await readUntil(url, [id]);
+  const forgotten = await runCommand(['forget', l1.blockchainID, '--url', url]);
+  expect(forgotten).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^the feed has forgotten the chain, with \d+ messages\n$/),
+  });
+  const unknown = await runCommand(['forget', `0x${'0'.repeat(64)}`, '--url', url]);
+  expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('never watched') });
+}, 60_000);
+
 test('a reader that moves to another replica with its cursor misses no message', async () => {
   await using one = await service.another({ network: { feed: { chains } } });
   await using other = await service.another({ network: { feed: { chains } } });

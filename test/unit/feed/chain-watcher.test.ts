@@ -136,7 +136,13 @@ describe('with a web socket', () => {
 
   test.each<[string, (socket: SimulatedSocket) => void]>([
     ['confirm and stay silent', (socket) => void (socket.isSilent = true)],
-    ['confirm and close', (socket) => watched.clock.after(20, () => socket.close())],
+    [
+      'confirm and close',
+      (socket) => {
+        socket.isSilent = true;
+        watched.clock.after(20, () => socket.close());
+      },
+    ],
   ])('warns once if all %s', async (_, trouble) => {
     watched = createWatchedChain({ hasSocket: true, trouble });
     watched.start(1);

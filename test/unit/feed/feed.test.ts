@@ -4,6 +4,7 @@ import type { ChainSettings } from '../../../src/feed/chains/chain-watcher.ts';
 import { type FeedService, MAX_START_MS, openFeed } from '../../../src/feed/feed.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
 import { openMessageStore } from '../../../src/feed/message-store.ts';
+import { StoreError } from '../../../src/store/local/sqlite.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import type { BlockchainID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -20,6 +21,8 @@ let chain: SimulatedChain;
 let feed: FeedService;
 let registry: Registry;
 let stores: number;
+/** Why the store cannot be opened. */
+let storeFailure: StoreError | undefined;
 
 function start(...chains: ChainSettings[]): void {
   clock = new FakeClock();
@@ -29,6 +32,7 @@ function start(...chains: ChainSettings[]): void {
   feed = openFeed({
     settings: settingsOf(...chains),
     openStore() {
+      if (storeFailure !== undefined) throw storeFailure;
       stores += 1;
       return openMessageStore({ directory: undefined, networkID: 1 });
     },
@@ -47,7 +51,10 @@ function start(...chains: ChainSettings[]): void {
   });
 }
 
-afterEach(() => feed[Symbol.asyncDispose]());
+afterEach(async () => {
+  storeFailure = undefined;
+  await feed[Symbol.asyncDispose]();
+});
 
 async function emit(...blocks: number[]): Promise<void> {
   for (const transactions of blocks) chain.accept(transactions);
@@ -91,7 +98,16 @@ test('messages of watched chains are stored and signed', async () => {
   await emit(1, 0, 1);
   expect(stored()).toEqual(['1 signed', '3 signed']);
   expect(feed.chains()).toEqual([
-    { chainID: CHAIN, headBlock: 3, distanceBlocks: 0, distanceSeconds: 0, unconfirmedSeconds: 0, problem: undefined },
+    {
+      chainID: CHAIN,
+      headBlock: 3,
+      confirmedBlock: 0,
+      distanceBlocks: 0,
+      distanceSeconds: 0,
+      unconfirmedSeconds: expect.any(Number),
+      problem: undefined,
+      problemKind: undefined,
+    },
   ]);
   const metrics = await registry.metrics();
   expect(metrics).toContain(`feed_messages_total{source_chain="${CHAIN}",outcome="signed"} 2`);
@@ -105,6 +121,22 @@ test('the distance to the head is that of blocks which are not executed yet', as
   await clock.advance(4_000);
   expect(feed.chains()).toMatchObject([{ headBlock: 4, distanceBlocks: 3, distanceSeconds: 5 }]);
   expect(await registry.metrics()).toContain(`feed_head_distance_seconds{source_chain="${CHAIN}"} 5`);
+});
+
+test.each([
+  ['down', 'rpc_failing'],
+  ['lags', 'rpc_behind'],
+  ['contradicts', 'rpc_contradicts'],
+  ['breaks', 'bug'],
+] as const)('a chain whose RPC %s is stopped for the reason %s', async (fault, reason) => {
+  start(ON);
+  await emit(1, 1, 1, 1);
+  const states = async () =>
+    (await registry.metrics()).split('\n').filter((line) => /^\w*feed_chain_stopped/.test(line));
+  expect(await states()).toEqual([expect.stringMatching(/reason=""} 0$/)]);
+  chain.fault = fault;
+  await clock.advance(100_000);
+  expect(await states()).toEqual([expect.stringContaining(`reason="${reason}"} 1`)]);
 });
 
 test('a closed feed leaves no timer', async () => {
@@ -213,4 +245,16 @@ describe('a replay', () => {
     chain.fault = 'down';
     expect(await replay(1, 2)).toMatchObject({ code: 'chain_rpc_unavailable' });
   });
+});
+
+test('a store that cannot be opened stops the feed alone, and is tried again', async () => {
+  storeFailure = new StoreError('open', '/data/feed.sqlite', 'there is no space left');
+  start(ON);
+  await emit(1);
+  expect([feed.messages, feed.storeProblem]).toEqual([undefined, expect.stringContaining('no space left')]);
+  expect(await registry.metrics()).toMatch(/feed_store_failing 1$/m);
+  storeFailure = undefined;
+  await clock.advance(31_000);
+  expect(feed.storeProblem).toBeUndefined();
+  expect(stored()).toEqual(['1 signed']);
 });

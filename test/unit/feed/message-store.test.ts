@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -12,7 +12,7 @@ import {
   type MessageQuery,
 } from '../../../src/feed/feed-message.ts';
 import { type MessageStore, openMessageStore, PRUNE_LIMIT } from '../../../src/feed/message-store.ts';
-import { databasePath } from '../../../src/store/local/sqlite.ts';
+import { databasePath, MAX_LOG_BYTES } from '../../../src/store/local/sqlite.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from './emitted.ts';
 import { writeFormat2 } from './format-2.ts';
@@ -402,6 +402,44 @@ describe('a file', () => {
     expect(progress()?.watermark.blockNumber).toBe(11);
     expect(store.prune({ beforeMs: 12_000, maxMessages: 10, maxBytes: 1e6 })).toBe(2);
   });
+});
+
+describe('a file that is lost', () => {
+  test('because it is damaged is named with what follows for the feed', () => {
+    const messages = Array.from({ length: 200 }, (_, index) => emitted(10, index));
+    store.append(CHAIN, blocks(10, 10, messages));
+    store[Symbol.dispose]();
+    const path = join(directory, FILE);
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0x5a, 4_096));
+    expect(() => open()).toThrow(/is damaged; .*move it away: .*fromBlock.*replay/);
+    rmSync(path);
+    store = open();
+  });
+
+  test('because it is moved away is not written, until it is there again', () => {
+    const [path, elsewhere] = [join(directory, FILE), join(directory, 'moved')];
+    renameSync(path, elsewhere);
+    expect(() => store.append(CHAIN, blocks(10, 10, []))).toThrow(/was moved away or removed; put it back/);
+    writeFileSync(path, '');
+    expect(() => store.append(CHAIN, blocks(10, 10, []))).toThrow('another file is in its place');
+    renameSync(elsewhere, path);
+    store.append(CHAIN, blocks(10, 10, [emitted(10, 0)]));
+    expect(page()).toEqual(['10.0']);
+  });
+});
+
+test('the write-ahead log is short again after another process has read for long', () => {
+  const path = join(directory, FILE);
+  const [reader, writer] = [new DatabaseSync(path), new DatabaseSync(path)];
+  reader.exec('BEGIN; SELECT count(*) FROM messages');
+  writer.exec(`CREATE TABLE large (content BLOB); INSERT INTO large VALUES (zeroblob(${MAX_LOG_BYTES}))`);
+  const sizeOfLog = (): number => statSync(`${path}-wal`).size;
+  expect(sizeOfLog()).toBeGreaterThan(MAX_LOG_BYTES);
+  writer.close();
+  reader.close();
+  for (let block = 10; block < 13; block += 1) store.append(CHAIN, blocks(block, block, [emitted(block, 0)]));
+  expect(sizeOfLog()).toBeLessThanOrEqual(MAX_LOG_BYTES);
 });
 
 describe('a second reading', () => {

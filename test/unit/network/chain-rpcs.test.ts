@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import { openChainRpcs } from '../../../src/network/chain-rpcs.ts';
+import type { EvmChainID } from '../../../src/pchain/rpc/evm-api.ts';
 import type { JsonRpcCall, JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { chainNumbered } from '../feed/emitted.ts';
 
@@ -53,7 +54,7 @@ test('the feed asks one endpoint', async () => {
 
 test('a reload adds, replaces and removes endpoints', async () => {
   rpcs.update(
-    new Map([
+    new Map<EvmChainID, ApiEndpoint[]>([
       ['C', [B]],
       [L1, [A]],
     ]),

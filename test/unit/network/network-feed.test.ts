@@ -119,7 +119,8 @@ test('a chain is read from other endpoints after a reload, and those before are 
   await reload(L1);
   await clock.advance(100);
   expect(open).toEqual(['L1 at https://b.test']);
-  await reload(L1);
+  baseUrl = 'https://c.test';
+  watching.refresh();
   await clock.advance(100);
-  expect(open).toEqual(['L1 at https://b.test']);
+  expect(open).toEqual(['L1 at https://c.test']);
 });

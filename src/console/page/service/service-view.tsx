@@ -132,6 +132,7 @@ function NetworkCard(props: {
           ],
         ]}
       />
+      {activity?.feedProblem !== undefined && <p class="problem">The feed is stopped: {activity.feedProblem}</p>}
       {activity !== undefined && activity.watchedChains.length > 0 && <WatchedChains chains={activity.watchedChains} />}
       <ul class="list">
         {network.subnets.map((subnet) => (
@@ -156,7 +157,7 @@ function WatchedChains({ chains }: { chains: ActivityBody['networks'][number]['w
 }
 
 function distanceOf(chain: ActivityBody['networks'][number]['watchedChains'][number]): ComponentChild {
-  const { headBlock, distanceBlocks, distanceSeconds, problem } = chain;
+  const { headBlock, confirmedBlock, distanceBlocks, distanceSeconds, problem } = chain;
   const head = problem === undefined ? 'the head' : 'the last known head';
   const distance =
     headBlock === undefined
@@ -164,7 +165,9 @@ function distanceOf(chain: ActivityBody['networks'][number]['watchedChains'][num
       : distanceBlocks === 0
         ? `at ${head}, block ${grouped(headBlock)}`
         : `${grouped(distanceBlocks)} blocks behind block ${grouped(headBlock)}, ${duration(1_000 * distanceSeconds)} old`;
-  return problem === undefined ? distance : [<Badge tone="bad">not read</Badge>, `${distance}: ${problem}`];
+  const confirmed = confirmedBlock === undefined ? '' : `, confirmed up to block ${grouped(confirmedBlock)}`;
+  if (problem === undefined) return `${distance}${confirmed}`;
+  return [<Badge tone="bad">not read</Badge>, `${distance}${confirmed}: ${problem}`];
 }
 
 function Parts({ activity }: { activity: ActivityBody }): ComponentChild {

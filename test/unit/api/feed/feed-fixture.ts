@@ -40,6 +40,7 @@ interface FeedServerOptions extends TestServerOptions {
   readonly replay?: Feed['replay'];
   readonly forget?: Feed['forget'];
   readonly isStarting?: boolean;
+  readonly storeProblem?: string;
 }
 
 /** A server whose network has the feed with the store that `current` returns. */
@@ -49,6 +50,7 @@ export function createFeedServer(current: () => MessageStore | undefined, option
     replay = () => Promise.reject(new Error('no replay')),
     forget = () => Promise.reject(new Error('not forgotten')),
     isStarting = false,
+    storeProblem,
     ...rest
   } = options;
   const feed: Feed = {
@@ -60,6 +62,7 @@ export function createFeedServer(current: () => MessageStore | undefined, option
     replay,
     forget,
     isStarting,
+    storeProblem,
   };
   return createTestServer({ networks: [scriptedNetwork({ feed, ...network })], ...rest });
 }

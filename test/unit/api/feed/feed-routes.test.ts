@@ -280,6 +280,14 @@ test('messages are not read before the feed knows its chains', async () => {
   }
 });
 
+test('messages of a store that cannot be opened are 503, without its path', async () => {
+  const own = await createFeedServer(() => undefined, { storeProblem: 'cannot open the store at /data/feed.sqlite' });
+  const response = await own.inject({ url: MESSAGES_PATH });
+  expectError(response, 503, /its store cannot be opened/, 'network_unavailable');
+  expect(response.body).not.toContain('/data');
+  await own.close();
+});
+
 describe('GET messages/{messageId}', () => {
   test('finds a message by its ID in cb58 or hex', async () => {
     const message = emitted(10, 3);

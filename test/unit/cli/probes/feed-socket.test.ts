@@ -44,7 +44,7 @@ function textFrame(text: string): Buffer {
 it.each([
   ['a node that reports a head', [CONFIRMED, HEAD], 'works', undefined],
   ['an idle chain', [CONFIRMED], 'skipped', /it confirmed the subscription, and no block came within 500 ms/],
-  ['a node that refuses the subscription', [REFUSED], 'unavailable', /it ended before it confirmed/],
+  ['a node that refuses the subscription', [REFUSED], 'unavailable', /it refused the subscription/],
   ['a node that does not answer', [], 'unavailable', /it did not confirm the subscription within 500 ms/],
 ])('%s', async (_, messages, outcome, words) => {
   await using opened = new AsyncDisposableStack();

@@ -13,7 +13,7 @@ import { BASE, configOf, FUJI, fileWith, MAINNET, problemsIn, problemsOf } from 
 
 const A = { baseUrl: 'https://a.test' };
 const B = { baseUrl: 'https://b.test' };
-const CHAIN = '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5';
+const CHAIN = 'DZX9nN8C1qabAXiPWWLVx8WRR4eaCYdbbmF91FE7btyPnrgui';
 const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(1));
 const hash = (digit: string) => digit.repeat(64);
 
