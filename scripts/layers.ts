@@ -41,7 +41,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['aggregation/results'],
   ['aggregation/stages'],
   ['aggregation/subnets'],
-  ['feed', 'feed/chains'],
+  ['feed', 'feed/blocks', 'feed/chains'],
   ['config/schema'],
   ['config'],
   ['config/go-aggregator'],

@@ -205,7 +205,7 @@ function addRecords(program: Command, run: Run): void {
   addService(forget)
     .addOption(timeoutOption())
     .option('--json', 'print the JSON of POST …/messages/{blockchainId}/forget')
-    .action(run(async () => (await import('./commands/forget.ts')).forgetChain));
+    .action(run(async () => (await import('./commands/messages.ts')).forgetChain));
   addExamples(forget, ['warp-signature-aggregator forget 2q9e… --api-key "$OPERATOR_KEY"']);
   const request = program
     .command('request')

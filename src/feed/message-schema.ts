@@ -1,4 +1,4 @@
-import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { DatabaseSchema } from '../store/local/sqlite.ts';
 import { type BlockchainID, idBytes, type SubnetID } from '../warp/ids.ts';
 import { parseUnsignedMessage } from '../warp/unsigned-message.ts';
@@ -186,4 +186,23 @@ export function storedAfterOf(row: Row): BlockPosition {
 
 export function toNumber(value: SQLOutputValue | undefined): number | undefined {
   return value === null || value === undefined ? undefined : Number(value);
+}
+
+/** Returns the number of stored messages, and their bytes. */
+export function readCounts(database: DatabaseSync): { readonly messages: number; readonly bytes: number } {
+  const row = database
+    .prepare(
+      'SELECT count(*) AS messages, sum(length(message) + ifnull(length(signed_message), 0)) AS bytes FROM messages',
+    )
+    .get();
+  return { messages: Number(row?.['messages']), bytes: Number(row?.['bytes'] ?? 0) };
+}
+
+/** Returns the bytes of a message, unsigned and signed. */
+export function bytesOfRow(row: Row): number {
+  return [row['message'], row['signed_message']].reduce<number>((sum, value) => sum + lengthOf(value), 0);
+}
+
+function lengthOf(value: unknown): number {
+  return value instanceof Uint8Array ? value.length : 0;
 }

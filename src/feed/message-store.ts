@@ -27,6 +27,7 @@ import {
   type MessageSignature,
 } from './feed-message.ts';
 import {
+  bytesOfRow,
   checkpointOf,
   confirmedOf,
   encodeOutcome,
@@ -35,6 +36,7 @@ import {
   positionOf,
   progressOf,
   type Row,
+  readCounts,
   storedAfterOf,
   toNumber,
   valuesOf,
@@ -386,23 +388,6 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
     counts: () => read(() => ({ ...counts, oldestUnsignedMs: toNumber(statements.oldestUnsigned.get()?.['oldest']) })),
     [Symbol.dispose]: () => database.close(),
   };
-}
-
-function readCounts(database: DatabaseSync): Pick<StoreCounts, 'messages' | 'bytes'> {
-  const row = database
-    .prepare(
-      'SELECT count(*) AS messages, sum(length(message) + ifnull(length(signed_message), 0)) AS bytes FROM messages',
-    )
-    .get();
-  return { messages: Number(row?.['messages']), bytes: Number(row?.['bytes'] ?? 0) };
-}
-
-function bytesOfRow(row: Row): number {
-  return [row['message'], row['signed_message']].reduce<number>((sum, value) => sum + lengthOf(value), 0);
-}
-
-function lengthOf(value: unknown): number {
-  return value instanceof Uint8Array ? value.length : 0;
 }
 
 function requireInRange(messages: readonly EmittedMessage[], chainID: BlockchainID, first: number, last: number): void {

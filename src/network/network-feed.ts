@@ -1,5 +1,5 @@
 import type { NetworkConfig } from '../config/settings.ts';
-import { createBlockSource } from '../feed/chains/block-source.ts';
+import { createBlockSource } from '../feed/blocks/block-source.ts';
 import { createChainIdentifier } from '../feed/chains/chain-identity.ts';
 import { type FeedOptions, type FeedService, type FeedSettings, openFeed } from '../feed/feed.ts';
 import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';

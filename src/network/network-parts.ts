@@ -34,6 +34,7 @@ import { openValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createWarpConfigs } from '../pchain/state/warp-configs.ts';
+import { openIndexStore } from '../store/local/index-store.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
 import {
   createDistributedSingleFlight,
@@ -49,7 +50,6 @@ import { beaconsOf } from './beacons.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
 import { openChainRpcs } from './chain-rpcs.ts';
 import { openHeightWatch } from './height-watch.ts';
-import { openIndexStore } from './index-store.ts';
 import { openNetworkFeed } from './network-feed.ts';
 import { type NetworkLimits, networkLimits } from './network-limits.ts';
 
@@ -156,17 +156,13 @@ export function openNetworkApi(
     /** For IDs named by clients, which may be invented. Limited separately, so that heights and validator sets never wait behind them. */
     lookups: createNodeApi(openClient(opened, LOOKUP_LIMITS), info),
     openClient,
-    /** Opens a client of the node for EVM chains. */
     openEvmClient: (owner: AsyncDisposableStack) => openClient(owner, EVM_LIMITS),
     /** Opens a client of another API than the node's. */
     openOther: (owner: AsyncDisposableStack, endpoints: readonly ApiEndpoint[]) => open(owner, endpoints, EVM_LIMITS),
-    /** Base URLs of the node. */
     endpoints: (): readonly ApiEndpoint[] => current,
     /** Calls back when they were replaced, until `owner` is closed. */
-    onEndpoints(owner: AsyncDisposableStack, listener: () => void): void {
-      listeners.add(listener);
-      owner.defer(() => void listeners.delete(listener));
-    },
+    onEndpoints: (owner: AsyncDisposableStack, listener: () => void) =>
+      owner.adopt(listeners.add(listener), () => void listeners.delete(listener)),
     info,
     useEndpoints: (endpoints: Pick<NetworkConfig, 'pChainApi' | 'infoApi'>): void => {
       states.reset();

@@ -9,7 +9,7 @@ const MAX_RANGE = 16;
 /** Blocks that a node of a balancer is behind. */
 const LAG = 25;
 /** The last block of a node that stands still. */
-export const STANDS_AT = 10;
+const STANDS_AT = 10;
 /** One block in so many has logs that are hidden. */
 const HIDDEN_EVERY = 10;
 /** First block of a node that was state-synced. */

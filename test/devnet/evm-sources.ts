@@ -1,5 +1,5 @@
 import type { EvmChain } from '../../src/devnet/pchain/evm-chain.ts';
-import { type BlockSource, createBlockSource } from '../../src/feed/chains/block-source.ts';
+import { type BlockSource, createBlockSource } from '../../src/feed/blocks/block-source.ts';
 import type { Clock } from '../../src/lib/concurrency/clock.ts';
 import { createEvmApi } from '../../src/pchain/rpc/evm-api.ts';
 import { createJsonRpcClient } from '../../src/pchain/rpc/json-rpc.ts';

@@ -166,7 +166,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (retryAfterMs !== undefined) state.wait(retryAfterMs, message);',
       '',
     ],
-    'a method that an API refuses is asked again and again': ['if (request.isRefusedAlone !== true) state.refuseMethod(method, rejection);', ''],
+    'a method that an API refuses is asked again and again': [
+      'if (request.isRefusedAlone !== true) state.refuseMethod(method, rejection);',
+      '',
+    ],
     'a call that a deadline of its caller ended counts as aborted': [
       "error instanceof DeadlineExceeded ? 'unavailable'",
       "error instanceof RangeError ? 'unavailable'",
@@ -695,13 +698,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "const needsBoth = !isOther && method?.by !== 'receipts' && unconfirmedBlocks <= MAX_BOTH_BLOCKS;",
       'const needsBoth = false;',
     ],
-    'the second reading uses the endpoint of the first': ['((method?.endpoint ?? 0) + 1 + failures)', '(method?.endpoint ?? 0)'],
+    'the second reading uses the endpoint of the first': [
+      '((method?.endpoint ?? 0) + 1 + failures)',
+      '(method?.endpoint ?? 0)',
+    ],
   }),
-  ...bugsOf('src/feed/chains/chain-checks.ts', FEED, {
+  ...bugsOf('src/feed/blocks/chain-checks.ts', FEED, {
     "another chain's RPC is read": ['found !== chainID', 'false'],
     'a chain that contradicts its checkpoint is read': ['block.hash !== position.blockHash', 'false'],
   }),
-  ...bugsOf('src/feed/chains/block-reading.ts', FEED, {
+  ...bugsOf('src/feed/blocks/block-reading.ts', FEED, {
     'a block that is not executed counts as empty': [
       'if (messages === undefined) throw new NotYet(`its node does not have the receipts of block ${number} yet`);\n  return { firstBlock: number, last: block, messages: messages.map',
       'return { firstBlock: number, last: block, messages: (messages ?? []).map',
@@ -710,7 +716,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/feed/chains/reading-start.ts', FEED, {
     'the first block is not read': ['Math.max(0, first - 1)', 'Math.max(0, first)'],
   }),
-  ...bugsOf('src/feed/chains/range-step.ts', ['test/integration/devnet/evm-faults.test.ts'], {
+  ...bugsOf('src/feed/blocks/range-step.ts', ['test/integration/devnet/evm-faults.test.ts'], {
     'a range that failed is asked for again': ['size = Math.floor(size / 2);', ''],
     'a size that failed is tried after each success': [
       'successesNeeded = Math.min(MAX_SUCCESSES, 2 * successesNeeded);',
@@ -761,7 +767,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/feed/chains/chain-watcher.ts', FEED, {
     'a reported head does not wake the reader': ['isReported = true;\n      wakeUp.wake();', 'isReported = true;'],
     'a silent web socket is kept': ['socket?.noteMissedHead();', ''],
-    'polls are rare while there is a web socket': ['own.read(POLL_MS, signal)', 'own.read(socket ? 5_000 : POLL_MS, signal)'],
+    'polls are rare while there is a web socket': [
+      'own.read(POLL_MS, signal)',
+      'own.read(socket ? 5_000 : POLL_MS, signal)',
+    ],
   }),
   ...bugsOf('src/feed/feed.ts', FEED, {
     'readers are served before the chains of the configuration are known': ['!knowsChains()', 'false'],
@@ -980,10 +989,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/feed/chains/head-socket.ts', FEED, {
-    'pauses between web sockets grow although each has worked': [
-      'failures = 0;\n    failingSinceMs',
-      'failingSinceMs',
-    ],
+    'pauses between web sockets grow although each has worked': ['failures = 0;\n    failingSinceMs', 'failingSinceMs'],
     'a half-open web socket is kept': ['if (!isAlive) {', 'if (false) {'],
     'a silent web socket counts as one that works': [' && missingSinceMs === undefined', ''],
     'a web socket that confirms and closes counts as one that works': [
@@ -1246,7 +1252,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       /uses of a limit/,
     ],
   }),
-  ...simulatedBugsOf('feed', 'src/feed/chains/block-reading.ts', {
+  ...simulatedBugsOf('feed', 'src/feed/blocks/block-reading.ts', {
     'an empty block that is skipped': [
       '      yield read.value;',
       '      if (read.value.last.txHashes.length > 0) yield read.value;',
@@ -1290,6 +1296,85 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'settle?.();',
       /soon: nothing was delivered/,
     ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chains/chain-watcher.ts', {
+    'polls that are rare while there is a web socket': [
+      'own.read(POLL_MS, signal)',
+      'own.read(socket ? 5_000 : POLL_MS, signal)',
+      /by polling: nothing was delivered/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chains/endpoint-choice.ts', {
+    'an endpoint that has failed, and is read on': [
+      'index = (index + 1) % endpoints.length;',
+      '',
+      /is read up to block/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chains/reading-retries.ts', {
+    'an endpoint that is behind, and is waited for': [
+      'waitingSinceMs = nowMs;\n      choice.leave();',
+      'waitingSinceMs = nowMs;',
+      /is read up to block/,
+    ],
+    'a stopped chain that is not tried again': [
+      'return STOPPED_PAUSE_MS;',
+      'return Number.POSITIVE_INFINITY;',
+      /is read up to block/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/blocks/range-step.ts', {
+    'a range that failed, and is asked for again': [
+      'size = Math.floor(size / 2);',
+      '',
+      /is (read|confirmed) up to block/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chains/second-reading.ts', {
+    'ranges of logs that are confirmed by ranges of logs': [
+      "const needsBoth = !isOther && method?.by !== 'receipts' && unconfirmedBlocks <= MAX_BOTH_BLOCKS;",
+      'const needsBoth = false;',
+      /nothing was delivered/,
+    ],
+    'blocks of before a restart that are confirmed by one method': [
+      "method?.by !== 'receipts' &&",
+      "method?.by === 'logs' &&",
+      /nothing was delivered/,
+    ],
+    'messages that a second reading finds, and drops': [
+      'store.at([{ chainID, ...logged }]).length === 0',
+      'store.at([{ chainID, ...logged }]).length > 0',
+      /nothing was delivered/,
+    ],
+    'an endpoint that has another chain, and confirms': [
+      'if (block.hash !== read.blockHash) throw contradiction(read, block.hash);',
+      '',
+      /is confirmed, which is not on the chain/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chains/reading-log.ts', {
+    'readings that stay after their position was given up': [
+      ' && last.blockNumber <= blockNumber',
+      '',
+      /is confirmed up to block/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chains/stranded-position.ts', {
+    'a false position that is never given up': [
+      'if (!isStranded || position === undefined) return false;',
+      'if (isStranded || position === undefined) return false;',
+      /is read up to block/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/feed.ts', {
+    'a wrong clock that removes messages': [
+      'Math.min(clock.now(), store.newestBlockMs() ?? Number.POSITIVE_INFINITY)',
+      'clock.now()',
+      /messages are stored, and the blocks|has expired/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/message-signer.ts', {
+    'a delay by a wrong clock that is kept': ['    hasten();\n', '', /pending was delivered|failed was delivered/],
   }),
   ...simulatedBugsOf('feed', 'src/feed/message-signer.ts', {
     'a message that wakes no signer': [

@@ -8,24 +8,29 @@ import { endOfBlock } from '../../src/feed/feed-message.ts';
 import { type BlockBatch, type MessageStore, openMessageStore } from '../../src/feed/message-store.ts';
 import { sleep } from '../../src/lib/concurrency/clock.ts';
 import { ApiError } from '../../src/pchain/rpc/api-error.ts';
+import { StoreError } from '../../src/store/local/sqlite.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import type { BlockchainID } from '../../src/warp/ids.ts';
 import { type ClockView, VirtualTime } from '../support/fake-clock.ts';
 import { CHAIN, OTHER_CHAIN, SIGNED_RESULT } from '../unit/feed/emitted.ts';
-import { type Fault, SimulatedChain } from '../unit/feed/simulated-chain.ts';
+import { type Fault, type Omission, SimulatedChain } from '../unit/feed/simulated-chain.ts';
 import { SimulatedSocket } from '../unit/feed/simulated-socket.ts';
 import { Draws } from './draws.ts';
 import { FeedClient, type FeedClientOptions, keyOf } from './feed-client.ts';
 
 /**
- * The feed of a network in virtual time. Nodes lag, hang, alternate, contradict themselves and answer for another chain; heads are reported
- * out of order, twice or never; the process ends between any two steps and within a write; messages are not signed for a while, or never;
- * clients leave and resume. At the end all faults are over, and nothing may be missing, or late.
+ * The feed of a network in virtual time. Nodes lag, hang, alternate, contradict themselves, invent blocks, have no old ones, and answer for another
+ * chain or in another form; one leaves out messages for good; heads are reported out of order, twice or never; the process ends between any two steps
+ * and within a write; the disk is full; a start has a wrong clock; messages are not signed for a while, or never; clients leave and resume. At the end
+ * all faults are over but those that the feed has to live with, and nothing may be missing, late, or not confirmed.
  */
 
 const STEPS = 30;
 /** Besides contradictions, which show only on chains that were read before. */
-const FAULTS: readonly Fault[] = ['down', 'hangs', 'lags', 'alternates', 'other chain'];
+const FAULTS: readonly Fault[] = ['down', 'hangs', 'lags', 'alternates', 'other chain', 'forgets', 'garbles'];
+/** Faults of one of two nodes that never end. */
+const LASTING_FAULTS: readonly Fault[] = [...FAULTS, 'contradicts', 'none', 'none'];
+const OMISSIONS: readonly Omission[] = ['none', 'logs of ranges', 'receipts'];
 const REFUSALS = ['overloaded', 'network_unavailable', 'not_connected'] as const satisfies AggregatorErrorCode[];
 const EVENTS = {
   block: 5,
@@ -38,15 +43,27 @@ const EVENTS = {
   'short ranges': 1,
   heads: 4,
   'close sockets': 1,
+  'silent sockets': 1,
+  'half-open sockets': 1,
   crash: 1,
   'crash while writing': 2,
+  'disk is full': 1,
+  'end of a full disk': 2,
   'client resumes': 3,
   'client begins anew': 1,
   refusals: 1,
   'end refusals': 2,
 } as const;
-/** Sockets are opened again within 30 s, stopped chains read again after 30 s, and messages signed again after at most some minutes. */
-const RECOVERY_MS = { min: 60_000, max: 600_000 };
+/**
+ * Sockets are opened again within 30 s, stopped chains read again after 30 s, and messages signed again after at most some minutes. False positions are
+ * given up after five minutes, and blocks confirmed after three, of which the last ones are read eight a second.
+ */
+const RECOVERY_MS = { min: 60_000, max: 1_800_000 };
+/** Chance of a start with a clock that is ahead. */
+const WRONG_CLOCK = 0.1;
+const AHEAD_MS = 30 * 24 * 3_600_000;
+/** Longest time until polling finds a block. */
+const POLL_MS = 500;
 /** Time from the report of a head until its messages are delivered as signed, when all is well. */
 const PROMPT_MS = 400;
 const PROMPT_ROUNDS = 8;
@@ -84,6 +101,7 @@ class FeedWorld {
   /** When messages can be signed, in monotonic milliseconds; infinity for never. */
   readonly #signableMs = new Map<string, number>();
   #refusal: (typeof REFUSALS)[number] | undefined;
+  #isFull = false;
   /** Whether the process ends within its next write of messages. */
   #endsWriting = false;
   #isCalm = false;
@@ -109,6 +127,7 @@ class FeedWorld {
   }
 
   async run(): Promise<FeedRun> {
+    for (const chain of this.#chains) chain.omission = this.#draws.pick(OMISSIONS);
     this.#start();
     for (let step = 0; step < STEPS; step += 1) {
       const event = this.#draws.weighted(EVENTS);
@@ -141,12 +160,12 @@ class FeedWorld {
       case 'execute':
         return chain.execute();
       case 'fault':
-        chain.fault = draws.pick(
-          this.#disk.checkpoint(chain.chainID) === undefined ? FAULTS : [...FAULTS, 'contradicts'],
+        chain.faults[draws.int(0, nodesOf(chain) - 1)] = draws.pick(
+          this.#disk.checkpoint(chain.chainID) === undefined ? FAULTS : [...FAULTS, 'contradicts', 'invents'],
         );
         return;
       case 'end fault':
-        chain.fault = 'none';
+        chain.faults.fill('none');
         return;
       case 'short ranges':
         chain.maxRange = draws.int(1, 500);
@@ -155,6 +174,18 @@ class FeedWorld {
         return this.#reportHeads(200);
       case 'close sockets':
         for (const socket of this.#process?.sockets ?? []) socket.close();
+        return;
+      case 'silent sockets':
+        for (const socket of this.#process?.sockets ?? []) socket.isSilent = true;
+        return;
+      case 'half-open sockets':
+        for (const socket of this.#process?.sockets ?? []) socket.isHalfOpen = true;
+        return;
+      case 'disk is full':
+        this.#isFull = true;
+        return;
+      case 'end of a full disk':
+        this.#isFull = false;
         return;
       case 'crash':
         return this.#crash();
@@ -188,7 +219,9 @@ class FeedWorld {
   }
 
   #start(): void {
-    const clock = this.#time.view();
+    const isAhead = !this.#isCalm && this.#draws.chance(WRONG_CLOCK);
+    if (isAhead) this.#occurred.add('a wrong clock');
+    const clock = clockAhead(this.#time.view(), isAhead ? AHEAD_MS : 0);
     const sockets: SimulatedSocket[] = [];
     const listening: (() => void)[] = [];
     let isAlive = true;
@@ -199,14 +232,21 @@ class FeedWorld {
     };
     const written =
       <Args extends readonly unknown[], Result>(write: (...args: Args) => Result, lost: Result) =>
-      (...args: Args): Result =>
-        isAlive ? write(...args) : lost;
+      (...args: Args): Result => {
+        if (!isAlive) return lost;
+        if (this.#isFull) throw this.#failOfFullDisk();
+        return write(...args);
+      };
     const store: MessageStore = {
       ...this.#disk,
       addChain: written(this.#disk.addChain, undefined),
-      confirm: written(this.#disk.confirm, 0),
-      moveChain: written(this.#disk.moveChain, undefined),
+      confirm: written((chainID, batch) => this.#confirm(chainID, batch), 0),
+      moveChain: written((chainID, checkpoint) => {
+        this.#occurred.add('a position given up');
+        this.#disk.moveChain(chainID, checkpoint);
+      }, undefined),
       append: written((chainID, batch) => this.#append(chainID, batch), undefined),
+      hasten: written(this.#disk.hasten, undefined),
       postpone: written(this.#disk.postpone, undefined),
       setSigned: written(this.#disk.setSigned, undefined),
       setFailed: written(this.#disk.setFailed, undefined),
@@ -237,7 +277,10 @@ class FeedWorld {
         if (chainOf(chain).fault === 'down') throw new ApiError('unavailable', 'connection refused');
         return chain as BlockchainID;
       },
-      openSources: (chain) => [chainOf(chain).node(clock)],
+      openSources: (_, { blockchainId }) => {
+        const chain = chainOf(blockchainId);
+        return Array.from({ length: nodesOf(chain) }, (_each, index) => chain.node(clock, index));
+      },
       openSocket() {
         const socket = new SimulatedSocket(clock);
         sockets.push(socket);
@@ -257,6 +300,17 @@ class FeedWorld {
     this.#process?.end();
     this.#process = undefined;
     for (const each of this.#clients) each.leave();
+  }
+
+  #failOfFullDisk(): StoreError {
+    this.#occurred.add('a full disk');
+    return new StoreError('write', 'the disk', 'there is no space left');
+  }
+
+  #confirm(chainID: BlockchainID, batch: BlockBatch): number {
+    const added = this.#disk.confirm(chainID, batch);
+    if (added > 0) this.#occurred.add('found late');
+    return added;
   }
 
   #append(chainID: BlockchainID, batch: BlockBatch): void {
@@ -293,16 +347,22 @@ class FeedWorld {
     return kind === 'late' ? this.#time.nowMs + this.#draws.int(1, 20_000) : 0;
   }
 
-  /** All messages of blocks up to the watermarks are stored, and no other. */
+  /** All messages of blocks up to the watermarks are stored, and no other, but those that a node leaves out, until they are confirmed. */
   #checkStore(): void {
-    const read = this.#chains.map(({ chainID, messages }) => {
-      const watermark = this.#disk.checkpoint(chainID)?.blockNumber ?? 0;
-      return messages.filter(({ blockNumber }) => blockNumber <= watermark).length;
-    });
-    const { messages } = this.#disk.counts();
-    const expected = read.reduce((sum, count) => sum + count, 0);
-    if (messages !== expected)
-      this.#violate(`${messages} messages are stored, and the blocks that were read have more or less`);
+    for (const chain of this.#chains) {
+      const { chainID, omission } = chain;
+      const checkpoint = this.#disk.checkpoint(chainID);
+      const confirmed = this.#disk.confirmed(chainID);
+      if (confirmed?.blockHash !== undefined && chain.hashAt(confirmed.blockNumber) !== confirmed.blockHash)
+        this.#violate(`block ${confirmed.blockNumber} is confirmed, which is not on the chain`);
+      // Blocks that a node has invented are given up later.
+      if (checkpoint === undefined || chain.hashAt(checkpoint.blockNumber) !== checkpoint.blockHash) continue;
+      const through = omission === 'none' ? checkpoint.blockNumber : (confirmed?.blockNumber ?? 0);
+      const expected = chain.messages.filter(({ blockNumber }) => blockNumber <= through).length;
+      const stored = this.#storedOf(chainID).filter(({ blockNumber }) => blockNumber <= through).length;
+      if (stored !== expected)
+        this.#violate(`${stored} messages are stored, and the blocks that were read have ${expected}`);
+    }
     for (const { problem } of this.#process?.feed.chains() ?? [])
       if (problem?.includes('correct the RPC') === true) this.#occurred.add('stopped');
   }
@@ -311,10 +371,14 @@ class FeedWorld {
     this.#isCalm = true;
     this.#endsWriting = false;
     this.#refusal = undefined;
+    this.#isFull = false;
     for (const chain of this.#chains) {
-      chain.fault = 'none';
+      chain.faults.fill('none');
+      // What a node omits goes on, and so may the fault of one of two nodes.
+      if (nodesOf(chain) > 1) chain.faults[this.#draws.int(0, 1)] = this.#draws.pick(LASTING_FAULTS);
       chain.execute();
     }
+    for (const socket of this.#process?.sockets ?? []) Object.assign(socket, { isSilent: false, isHalfOpen: false });
     if (this.#process === undefined) this.#start();
     for (let waitedMs = 0; waitedMs < RECOVERY_MS.max; waitedMs += 1_000) {
       await this.#pass(1_000);
@@ -324,6 +388,8 @@ class FeedWorld {
     for (const { chainID, height } of this.#chains) {
       const watermark = this.#disk.checkpoint(chainID)?.blockNumber;
       if (watermark !== height) this.#violate(`a chain of ${height} blocks is read up to block ${watermark}`);
+      const confirmed = this.#disk.confirmed(chainID)?.blockNumber;
+      if (confirmed !== height) this.#violate(`a chain of ${height} blocks is confirmed up to block ${confirmed}`);
     }
     for (const { problem } of this.#process?.feed.chains() ?? [])
       if (problem !== undefined) this.#violate(`a chain has a problem: ${problem}`);
@@ -332,7 +398,10 @@ class FeedWorld {
   }
 
   #isSettled(): boolean {
-    const isRead = this.#chains.every(({ chainID, height }) => this.#disk.checkpoint(chainID)?.blockNumber === height);
+    const isRead = this.#chains.every(
+      ({ chainID, height }) =>
+        this.#disk.checkpoint(chainID)?.blockNumber === height && this.#disk.confirmed(chainID)?.blockNumber === height,
+    );
     const after = new Map(this.#chains.map(({ chainID }) => [chainID, endOfBlock(0)]));
     return (
       isRead &&
@@ -346,6 +415,8 @@ class FeedWorld {
     const [chain] = this.#chains;
     if (chain === undefined) return;
     chain.latencyMs = 4;
+    // What is left out is found minutes later.
+    chain.omission = 'none';
     for (let round = 0; round < PROMPT_ROUNDS; round += 1) {
       const before = chain.messages.length;
       for (let block = this.#draws.int(1, 3); block > 0; block -= 1) {
@@ -357,6 +428,15 @@ class FeedWorld {
       await this.#pass(PROMPT_MS);
       this.#checkDeliveries(emittedOf(chain).slice(before), 'soon');
     }
+    // A web socket of which nothing comes any more.
+    for (const socket of this.#process?.sockets ?? []) socket.isHalfOpen = true;
+    for (let round = 0; round < PROMPT_ROUNDS; round += 1) {
+      const before = chain.messages.length;
+      chain.accept(1);
+      chain.execute();
+      await this.#pass(POLL_MS + PROMPT_MS);
+      this.#checkDeliveries(emittedOf(chain).slice(before), 'by polling');
+    }
   }
 
   #checkDeliveries(
@@ -365,7 +445,7 @@ class FeedWorld {
   ): void {
     for (const client of this.#clients) {
       const { name, query, isPaged } = client.options;
-      if (isPaged && when === 'soon') continue;
+      if (isPaged && when !== 'at last') continue;
       for (const { id, position } of emitted) {
         const expected = this.#isNeverSigned(id) ? 'failed' : 'signed';
         const isOfQuery =
@@ -379,6 +459,10 @@ class FeedWorld {
         }
       }
     }
+  }
+
+  #storedOf(chainID: BlockchainID) {
+    return this.#disk.page({ after: new Map([[chainID, endOfBlock(0)]]), limit: 100_000 });
   }
 
   #stored() {
@@ -409,6 +493,16 @@ class FeedWorld {
   #violate(what: string): void {
     this.#violations.add(what);
   }
+}
+
+/** The first chain has one node, the other one two. */
+function nodesOf({ chainID }: SimulatedChain): number {
+  return chainID === CHAIN ? 1 : 2;
+}
+
+/** A view whose wall clock is ahead. */
+function clockAhead(view: ClockView, aheadMs: number): ClockView {
+  return Object.assign(Object.create(view) as ClockView, { now: () => view.now() + aheadMs });
 }
 
 function emittedOf({ chainID, messages }: SimulatedChain) {

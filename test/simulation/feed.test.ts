@@ -10,7 +10,17 @@ const MAX_FAILURES = 5;
 /** In fewer schedules not all that must occur may occur. */
 const MANY = 20;
 const TIMEOUT_MS = 900_000;
-const MUST_OCCUR = ['crash', 'crash while writing', 'stopped', 'signed', 'failed'];
+const MUST_OCCUR = [
+  'crash',
+  'crash while writing',
+  'stopped',
+  'signed',
+  'failed',
+  'found late',
+  'a position given up',
+  'a full disk',
+  'a wrong clock',
+];
 
 function describeFailure(seed: number, { violations }: FeedRun): string {
   const replay = `replay: SIMULATION_SEED=${seed} npx vitest run test/simulation/feed.test.ts`;

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { FEED_EVENTS, type FeedMessageRecord, MessagePage } from '../../api/feed/feed-records.ts';
+import { ForgottenChain } from '../../api/feed/forget-route.ts';
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
 import { CommandFailure, EXIT, type ExitCode } from '../io/exit-codes.ts';
@@ -47,6 +48,16 @@ export async function showMessages(options: MessagesOptions): Promise<ExitCode> 
     process.off('SIGINT', leave);
     if (cursor !== RECENT) process.stderr.write(`go on with --after ${printable(cursor)}\n`);
   }
+  return EXIT.done;
+}
+
+/** Lets the feed of a service forget a chain, and prints what was removed. @throws {CommandFailure} */
+export async function forgetChain(blockchainID: string, options: MessagesOptions): Promise<ExitCode> {
+  await using client = openClient(options);
+  const path = await client.networkPath(options.network, undefined);
+  const forgotten = await client.post(`${path}/messages/${encodeURIComponent(blockchainID)}/forget`, ForgottenChain);
+  const text = `the feed has forgotten the chain, with ${forgotten.removed} messages`;
+  print(options.json === true ? JSON.stringify(forgotten) : text);
   return EXIT.done;
 }
 

@@ -5,9 +5,9 @@ import { StoreError } from '../../store/local/sqlite.ts';
 import { LogThrottle } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
+import { BlocksGone } from '../blocks/absent-blocks.ts';
+import { ChainContradiction, NotYet } from '../blocks/block-reading.ts';
 import type { ChainProblemKind } from '../feed-message.ts';
-import { BlocksGone } from './absent-blocks.ts';
-import { ChainContradiction, NotYet } from './block-reading.ts';
 
 /** A lone failure, or a node that is a block behind, is no problem yet. */
 const PROBLEM_AFTER_MS = 15_000;

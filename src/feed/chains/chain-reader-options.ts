@@ -1,9 +1,9 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
+import type { BlockSource } from '../blocks/block-source.ts';
 import type { EmittedMessage } from '../feed-message.ts';
 import type { MessageStore } from '../message-store.ts';
-import type { BlockSource } from './block-source.ts';
 import type { ReadingLog } from './reading-log.ts';
 
 export interface ChainReaderOptions {

@@ -1,10 +1,10 @@
 import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
+import { BlocksGone, explainAbsence } from '../blocks/absent-blocks.ts';
+import { ChainContradiction, NotYet, readByHash } from '../blocks/block-reading.ts';
+import { type BlockCalls, createBlockCalls } from '../blocks/block-source.ts';
+import { requireChain, requirePosition } from '../blocks/chain-checks.ts';
 import type { Checkpoint, EmittedMessage } from '../feed-message.ts';
-import { BlocksGone, explainAbsence } from './absent-blocks.ts';
-import { ChainContradiction, NotYet, readByHash } from './block-reading.ts';
-import { type BlockCalls, createBlockCalls } from './block-source.ts';
-import { requireChain, requirePosition } from './chain-checks.ts';
 import { createChainProblem } from './chain-problem.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
 import { emittedFrom } from './emitted-messages.ts';

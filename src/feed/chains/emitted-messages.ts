@@ -1,6 +1,6 @@
+import type { MessageInBlock } from '../blocks/block-reading.ts';
 import type { EmittedMessage } from '../feed-message.ts';
 import { withDestination } from '../message-filter.ts';
-import type { MessageInBlock } from './block-reading.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
 
 /** Messages of older blocks were executed long before they were read. */

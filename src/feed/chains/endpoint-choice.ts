@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import type { BlockCalls } from './block-source.ts';
+import type { BlockCalls } from '../blocks/block-source.ts';
 
 export interface ChosenEndpoint {
   /** Its place in the configuration. */

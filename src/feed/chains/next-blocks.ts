@@ -1,14 +1,14 @@
 import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
+import { CONCURRENT_BLOCKS, findRangeEnd, type ReadBlocks, readByHash, readByLogs } from '../blocks/block-reading.ts';
+import { checkpointOf, contradiction, requirePosition } from '../blocks/chain-checks.ts';
+import { createRangeStep } from '../blocks/range-step.ts';
 import type { Checkpoint } from '../feed-message.ts';
 import { withDestination } from '../message-filter.ts';
-import { CONCURRENT_BLOCKS, findRangeEnd, type ReadBlocks, readByHash, readByLogs } from './block-reading.ts';
-import { checkpointOf, contradiction, requirePosition } from './chain-checks.ts';
 import type { ChainProblem } from './chain-problem.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
 import { emittedFrom } from './emitted-messages.ts';
 import type { ChosenEndpoint } from './endpoint-choice.ts';
-import { createRangeStep } from './range-step.ts';
 import type { ReadingMethod } from './reading-log.ts';
 
 /** The newest blocks are read by their hashes, and older ones by ranges, in which a node that is behind has no logs without an error. */

@@ -3,8 +3,8 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import { StoreError } from '../../store/local/sqlite.ts';
-import { BlocksGone } from './absent-blocks.ts';
-import { ChainContradiction, NotYet } from './block-reading.ts';
+import { BlocksGone } from '../blocks/absent-blocks.ts';
+import { ChainContradiction, NotYet } from '../blocks/block-reading.ts';
 import type { ChainProblem } from './chain-problem.ts';
 import type { EndpointChoice } from './endpoint-choice.ts';
 

@@ -1,7 +1,7 @@
+import { NotYet } from '../blocks/block-reading.ts';
+import type { BlockCalls } from '../blocks/block-source.ts';
+import { checkpointOf, requireChain } from '../blocks/chain-checks.ts';
 import type { Checkpoint } from '../feed-message.ts';
-import { NotYet } from './block-reading.ts';
-import type { BlockCalls } from './block-source.ts';
-import { checkpointOf, requireChain } from './chain-checks.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
 
 interface Start {

@@ -1,15 +1,22 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import type { EvmBlock, LoggedMessage } from '../../pchain/codec/evm-block.ts';
 import { LogThrottle } from '../../telemetry/log-throttle.ts';
+import {
+  CONCURRENT_BLOCKS,
+  findRangeEnd,
+  NotYet,
+  type ReadBlocks,
+  readByHash,
+  readByLogs,
+} from '../blocks/block-reading.ts';
+import { type BlockCalls, createBlockCalls } from '../blocks/block-source.ts';
+import { checkpointOf, contradiction, requireChain } from '../blocks/chain-checks.ts';
+import { createRangeStep } from '../blocks/range-step.ts';
 import type { Checkpoint } from '../feed-message.ts';
 import { withDestination } from '../message-filter.ts';
 import type { MessageStore } from '../message-store.ts';
-import { CONCURRENT_BLOCKS, findRangeEnd, NotYet, type ReadBlocks, readByHash, readByLogs } from './block-reading.ts';
-import { type BlockCalls, createBlockCalls } from './block-source.ts';
-import { checkpointOf, contradiction, requireChain } from './chain-checks.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
 import { emittedFrom } from './emitted-messages.ts';
-import { createRangeStep } from './range-step.ts';
 import type { Reading } from './reading-log.ts';
 
 export interface SecondReadingOptions extends Omit<ChainReaderOptions, 'store'> {
@@ -33,8 +40,6 @@ const FIRST_RANGE = 96;
 const LOG_LIMIT = { burst: 1, intervalMs: 600_000 };
 /** Failures in a row that are logged. */
 const MANY_FAILURES = 10;
-
-export type SecondReading = ReturnType<typeof createSecondReading>;
 
 /**
  * Reads blocks again some minutes after they were read: from another endpoint if there is one, by ranges of logs, which takes a few calls for 1,000

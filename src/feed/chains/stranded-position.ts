@@ -1,6 +1,6 @@
-import { ChainContradiction, NotYet } from './block-reading.ts';
-import type { BlockCalls } from './block-source.ts';
-import { checkpointOf, requireChain } from './chain-checks.ts';
+import { ChainContradiction, NotYet } from '../blocks/block-reading.ts';
+import type { BlockCalls } from '../blocks/block-source.ts';
+import { checkpointOf, requireChain } from '../blocks/chain-checks.ts';
 import type { ChainReaderOptions } from './chain-reader-options.ts';
 
 /** Time after which a position is given up that no endpoint can continue. */

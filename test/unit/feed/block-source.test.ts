@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createEvmMethods } from '../../../src/devnet/node/evm-methods.ts';
 import { EvmChain } from '../../../src/devnet/pchain/evm-chain.ts';
-import { createBlockCalls, createBlockSource } from '../../../src/feed/chains/block-source.ts';
+import { createBlockCalls, createBlockSource } from '../../../src/feed/blocks/block-source.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createEvmApi } from '../../../src/pchain/rpc/evm-api.ts';
 import type { AskedEndpoint, EndpointCall, JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';

@@ -1,4 +1,4 @@
-import type { BlockSource } from '../../../src/feed/chains/block-source.ts';
+import type { BlockSource } from '../../../src/feed/blocks/block-source.ts';
 import { type Clock, sleep } from '../../../src/lib/concurrency/clock.ts';
 import type { EvmBlock, LoggedMessage } from '../../../src/pchain/codec/evm-block.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
@@ -6,8 +6,8 @@ import type { BlockchainID } from '../../../src/warp/ids.ts';
 import { CHAIN, emitted, OTHER_CHAIN } from './emitted.ts';
 
 /**
- * How the node of a simulated chain misbehaves. `alternates`: one answer in two is that of a node that lags; `breaks`: the code that reads its
- * answers has a bug.
+ * How a node of a simulated chain misbehaves. `alternates`: one answer in two is that of a node that lags; `breaks`: the code that reads its
+ * answers has a bug; `invents`: it has blocks that nobody made; `forgets`: it has no old blocks; `garbles`: its answers have another form.
  */
 export type Fault =
   | 'none'
@@ -18,14 +18,29 @@ export type Fault =
   | 'breaks'
   | 'other chain'
   | 'other ID'
-  | 'contradicts';
+  | 'contradicts'
+  | 'invents'
+  | 'forgets'
+  | 'garbles';
+
+/** What a node leaves out of its answers, for good, and without an error. */
+export type Omission = 'none' | 'logs of ranges' | 'receipts';
 
 /** Blocks that a lagging node is behind. */
 const LAG = 3;
+/** Blocks that a node invents. */
+const INVENTED = 200;
+/** Blocks that a node without old blocks has. */
+const KEPT = 5;
+/** One block in so many has messages that a node leaves out. */
+const OMITTED_EVERY = 3;
 
 /** A chain whose blocks are accepted first and executed later, and a node that misbehaves on demand. */
 export class SimulatedChain {
-  fault: Fault = 'none';
+  /** Of its nodes. */
+  readonly faults: Fault[] = ['none', 'none'];
+  /** Of its first node. */
+  omission: Omission = 'none';
   readonly chainID: BlockchainID;
   readonly messages: LoggedMessage[] = [];
   readonly #clock: Clock;
@@ -44,8 +59,22 @@ export class SimulatedChain {
     this.execute();
   }
 
+  /** Of its first node. */
+  get fault(): Fault {
+    return this.faults[0] ?? 'none';
+  }
+
+  set fault(fault: Fault) {
+    this.faults[0] = fault;
+  }
+
   get height(): number {
     return this.#blocks.length - 1;
+  }
+
+  /** The hash of a block; undefined beyond the height. */
+  hashAt(number: number): string | undefined {
+    return this.#blocks[number]?.hash;
   }
 
   /** Accepts a block with this number of transactions, each of which emits a message if `emits`. */
@@ -66,43 +95,51 @@ export class SimulatedChain {
     this.#executed = Math.min(this.height, this.#executed + count);
   }
 
-  /** Returns the node of the chain. @param clock of the process that asks */
-  node(clock: Clock = this.#clock): BlockSource {
+  /** Returns a node of the chain. @param clock of the process that asks */
+  node(clock: Clock = this.#clock, index = 0): BlockSource {
+    const fault = (): Fault => this.faults[index] ?? 'none';
+    const omission = (): Omission => (index === 0 ? this.omission : 'none');
     const answered = async <Answer>(signal: AbortSignal, answer: () => Answer): Promise<Answer> => {
       await sleep(clock, this.latencyMs / 2, signal);
-      await this.#misbehave(signal);
+      await this.#misbehave(fault(), signal);
       const found = answer();
       await sleep(clock, this.latencyMs / 2, signal);
       return found;
     };
+    const messagesOf = (block: EvmBlock, isOmitted: boolean): readonly LoggedMessage[] | undefined => {
+      if (block.txHashes.length > 0 && block.number > this.#lastExecuted(fault())) return undefined;
+      return this.messages.filter(({ blockHash }) => blockHash === block.hash && !(isOmitted && isOmittedBlock(block)));
+    };
     return {
       chainID: (signal) =>
         answered(signal, () => {
-          if (this.fault !== 'other chain' && this.fault !== 'other ID') return this.chainID;
+          if (fault() !== 'other chain' && fault() !== 'other ID') return this.chainID;
           return this.chainID === CHAIN ? OTHER_CHAIN : CHAIN;
         }),
-      headBlock: (signal) => answered(signal, () => this.#head()),
-      block: (number, signal) => answered(signal, () => this.#block(number)),
-      receiptsOf: (block, signal) => answered(signal, () => this.#messagesOf(block)),
-      logsOf: (block, signal) => answered(signal, () => this.#messagesOf(block)),
-      logsIn: (first, last, signal) => answered(signal, () => this.#logsIn(first, last)),
+      headBlock: (signal) => answered(signal, () => this.#head(fault()) + (fault() === 'invents' ? INVENTED : 0)),
+      block: (number, signal) => answered(signal, () => this.#block(number, fault())),
+      receiptsOf: (block, signal) => answered(signal, () => messagesOf(block, omission() === 'receipts')),
+      logsOf: (block, signal) => answered(signal, () => messagesOf(block, false)),
+      logsIn: (first, last, signal) =>
+        answered(signal, () => {
+          const logs = this.#logsIn(first, last, fault());
+          if (omission() !== 'logs of ranges') return logs;
+          return logs?.filter(({ blockNumber }) => !isOmittedBlock({ number: blockNumber }));
+        }),
     };
   }
 
-  #block(number: number): EvmBlock | undefined {
-    const block = number <= this.#head() ? this.#blocks[number] : undefined;
-    if (block === undefined || (this.fault !== 'other chain' && this.fault !== 'contradicts')) return block;
+  #block(number: number, fault: Fault): EvmBlock | undefined {
+    if (fault === 'forgets' && number < this.height - KEPT) return undefined;
+    if (fault === 'invents' && number > this.height) return invented(number, this.height, this.#clock.now());
+    const block = number <= this.#head(fault) ? this.#blocks[number] : undefined;
+    if (block === undefined || (fault !== 'other chain' && fault !== 'contradicts')) return block;
     return { ...block, hash: hashOf('e', number), parentHash: hashOf('e', number - 1), txHashes: [] };
   }
 
-  #messagesOf(block: EvmBlock): readonly LoggedMessage[] | undefined {
-    if (block.txHashes.length > 0 && block.number > this.#lastExecuted()) return undefined;
-    return this.messages.filter(({ blockHash }) => blockHash === block.hash);
-  }
-
-  #logsIn(first: number, { number: last, txHashes }: EvmBlock): readonly LoggedMessage[] | undefined {
+  #logsIn(first: number, { number: last, txHashes }: EvmBlock, fault: Fault): readonly LoggedMessage[] | undefined {
     if (last - first >= this.maxRange) throw new ApiError('rejected', 'the range is too long');
-    const executed = this.#lastExecuted();
+    const executed = this.#lastExecuted(fault);
     if (!this.#isKnown(txHashes[0]) || last > executed) return undefined;
     // Blocks that are not executed have no logs, without an error.
     return this.messages.filter(({ blockNumber }) => blockNumber >= first && blockNumber <= Math.min(last, executed));
@@ -112,24 +149,35 @@ export class SimulatedChain {
     return this.#blocks.some(({ txHashes }) => txHash !== undefined && txHashes.includes(txHash));
   }
 
-  #head(): number {
-    const isBehind = this.fault === 'lags' || (this.fault === 'alternates' && this.#answers % 2 === 0);
+  #head(fault: Fault): number {
+    const isBehind = fault === 'lags' || (fault === 'alternates' && this.#answers % 2 === 0);
     return Math.max(0, isBehind ? this.height - LAG : this.height);
   }
 
-  #lastExecuted(): number {
-    return Math.min(this.#head(), this.#executed);
+  #lastExecuted(fault: Fault): number {
+    return Math.min(this.#head(fault), this.#executed);
   }
 
-  async #misbehave(signal: AbortSignal): Promise<void> {
+  async #misbehave(fault: Fault, signal: AbortSignal): Promise<void> {
     this.#answers += 1;
-    if (this.fault === 'down') throw new ApiError('unavailable', 'connection refused');
-    if (this.fault === 'breaks') throw new RangeError('an answer that the code did not foresee');
-    if (this.fault !== 'hangs') return;
+    if (fault === 'down') throw new ApiError('unavailable', 'connection refused');
+    if (fault === 'garbles') throw new ApiError('invalid_response', 'logs have one of a block that is not asked for');
+    if (fault === 'breaks') throw new RangeError('an answer that the code did not foresee');
+    if (fault !== 'hangs') return;
     await new Promise((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     });
   }
+}
+
+function isOmittedBlock({ number }: Pick<EvmBlock, 'number'>): boolean {
+  return number % OMITTED_EVERY === 1;
+}
+
+/** A block that nobody made, on top of the last block of the chain. */
+function invented(number: number, height: number, timeMs: number): EvmBlock {
+  const parentHash = number === height + 1 ? hashOf('b', height) : hashOf('f', number - 1);
+  return { number, hash: hashOf('f', number), parentHash, timeMs, txHashes: [] };
 }
 
 function hashOf(kind: string, number: number): string {

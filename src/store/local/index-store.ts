@@ -1,10 +1,6 @@
-import { StoreError } from '../store/local/sqlite.ts';
-import {
-  openValidationStore,
-  type ValidationStore,
-  type ValidationStoreOptions,
-} from '../store/local/validation-store.ts';
-import type { Logger } from '../telemetry/logger.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { StoreError } from './sqlite.ts';
+import { openValidationStore, type ValidationStore, type ValidationStoreOptions } from './validation-store.ts';
 
 export interface IndexStoreOptions extends ValidationStoreOptions {
   readonly logger: Pick<Logger, 'error'>;

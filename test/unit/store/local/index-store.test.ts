@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { openIndexStore } from '../../../src/network/index-store.ts';
-import { StoreError } from '../../../src/store/local/sqlite.ts';
-import { openValidationStore, type ValidationStoreOptions } from '../../../src/store/local/validation-store.ts';
-import { createLogLines } from '../../support/log-lines.ts';
+import { openIndexStore } from '../../../../src/store/local/index-store.ts';
+import { StoreError } from '../../../../src/store/local/sqlite.ts';
+import { openValidationStore, type ValidationStoreOptions } from '../../../../src/store/local/validation-store.ts';
+import { createLogLines } from '../../../support/log-lines.ts';
 
 const FULL = Object.assign(new Error('database or disk is full'), { errcode: 13 });
 const DAMAGED = Object.assign(new Error('database disk image is malformed'), { errcode: 11 });
