@@ -2,9 +2,10 @@ import type { Devnet } from '../devnet/devnet.ts';
 import { ConsolePart } from './console-part.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';
 import { type DevnetPartOptions, startDevnetPart } from './devnet-part.ts';
+import { limitConnections } from './file-limits.ts';
 
 export interface AppOptions
-  extends Omit<CoreOptions, 'parts' | 'examples' | 'startPage'>,
+  extends Omit<CoreOptions, 'connections' | 'parts' | 'examples' | 'startPage'>,
     Pick<DevnetPartOptions, 'signal' | 'onProgress'> {}
 
 /** The whole service. Disposing of it closes it; running requests have the shutdown timeout. */
@@ -19,6 +20,8 @@ export interface App extends Core {
 export async function startApp({ signal, onProgress, ...options }: AppOptions): Promise<App> {
   const { clock, logger } = options;
   const { server, metrics } = options.config;
+  // First, because the devnet may need more files than there are.
+  const connections = limitConnections(options.config, logger, options.limits?.fileLimit);
   await using opened = new AsyncDisposableStack();
   const devnet = opened.use(await startDevnetPart(options.config, { clock, logger, signal, onProgress }));
   const config = devnet?.applyTo(options.config) ?? options.config;
@@ -30,6 +33,7 @@ export async function startApp({ signal, onProgress, ...options }: AppOptions): 
     await startCore({
       ...options,
       config,
+      connections,
       parts: [devnet, console].filter((part) => part !== undefined),
       examples: devnet?.examples,
       startPage: console?.sendPage,

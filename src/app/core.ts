@@ -4,9 +4,7 @@ import type { GoUrls } from '../api/go-aggregator/go-listeners.ts';
 import { openBlsService } from '../bls/service/bls-service.ts';
 import type { Config } from '../config/settings.ts';
 import type { Server } from '../http/request/http-server.ts';
-import { MAX_CONNECTIONS } from '../http/server/base-server.ts';
 import { type Clock, type Random, sleep } from '../lib/concurrency/clock.ts';
-import { readFileLimit } from '../lib/net/file-limit.ts';
 import { openIdentityWatch } from '../network/identity-watch.ts';
 import type { NetworkLimits } from '../network/network-limits.ts';
 import { untilUnservable, updateNetworks } from '../network/networks.ts';
@@ -23,7 +21,7 @@ import { createMetrics, type Metrics, ServiceRegistry } from '../telemetry/metri
 import { openTracer } from '../telemetry/open-tracer.ts';
 import type { NodeID } from '../warp/ids.ts';
 import type { AppPart } from './app-part.ts';
-import { connectionLimits } from './file-limits.ts';
+import type { ConnectionLimits } from './file-limits.ts';
 import { type AppServersOptions, openServers, showBuild } from './servers.ts';
 
 /** Limits that are no settings. */
@@ -42,6 +40,7 @@ export interface CoreOptions extends Pick<AppServersOptions, 'examples' | 'start
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
+  readonly connections: ConnectionLimits;
   readonly parts: readonly AppPart[];
   /** Replaces names of settings in texts for operators, if the configuration has another form. */
   readonly describe?: (text: string) => string;
@@ -80,7 +79,7 @@ function checkFolder(path: string, logger: Logger): void {
 
 /** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
 export async function startCore(options: CoreOptions): Promise<Core> {
-  const { config, limits: replaced = {}, logger, clock, random, parts, describe } = options;
+  const { config, limits: replaced = {}, logger, clock, random, connections, parts, describe } = options;
   await using opened = new AsyncDisposableStack();
   const { name: serviceName, version } = packageJson;
   const registry = new ServiceRegistry(clock);
@@ -104,12 +103,6 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
   const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
-  const fileLimit = replaced.fileLimit ?? readFileLimit();
-  const { maxConnections, maxPeerConnections } = connectionLimits(fileLimit, config);
-  if (maxConnections < MAX_CONNECTIONS) {
-    const text = 'the limit of open files (ulimit -n) allows fewer connections than the service would accept';
-    logger.warn({ fileLimit, maxConnections, maxPeerConnections }, text);
-  }
   const networks = config.networks.map((network) =>
     opened.use(
       createServedNetwork({
@@ -121,7 +114,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
         describe,
         ...ports,
         aggregation: { ...aggregationLimits(config.aggregation), ...replaced.aggregation },
-        limits: { maxPeerConnections, ...replaced.network },
+        limits: { maxPeerConnections: connections.maxPeerConnections, ...replaced.network },
         storePath: config.store.path,
       }),
     ),
@@ -131,7 +124,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   let isStopping = false;
   const { url, server, goUrls } = await openServers(opened, {
     config,
-    maxConnections,
+    maxConnections: connections.maxConnections,
     version,
     registry,
     metrics,

@@ -1,6 +1,8 @@
 import type { Config } from '../config/settings.ts';
 import { MAX_CONNECTIONS } from '../http/server/base-server.ts';
+import { readFileLimit } from '../lib/net/file-limit.ts';
 import { DEFAULT_DIAL_LIMITS } from '../p2p/discovery/dial-schedule.ts';
+import type { Logger } from '../telemetry/logger.ts';
 
 /** Files beside the connections below: modules, stores, listeners, APIs, upstreams, threads. */
 const OTHER_FILES = 200;
@@ -12,6 +14,16 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /** To validators, for each network. */
   readonly maxPeerConnections: number;
+}
+
+/** Returns the limits of this process, and warns if they are lower than the service would have them. */
+export function limitConnections(config: Divided, logger: Logger, fileLimit = readFileLimit()): ConnectionLimits {
+  const limits = connectionLimits(fileLimit, config);
+  if (limits.maxConnections < MAX_CONNECTIONS) {
+    const text = 'the limit of open files (ulimit -n) allows fewer connections than the service would accept';
+    logger.warn({ fileLimit, ...limits }, text);
+  }
+  return limits;
 }
 
 type Divided = Pick<Config, 'devnet' | 'networks' | 'server'>;
