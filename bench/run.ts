@@ -11,6 +11,7 @@ import { benchFeed } from './feed.ts';
 import { benchHostile, benchHttpFloods } from './http-floods.ts';
 import { benchLag } from './lag.ts';
 import { benchMemory } from './memory.ts';
+import { benchRecord } from './record.ts';
 import { benchReference } from './reference.ts';
 import { benchRepeated } from './repeated.ts';
 import { benchReplicas } from './replicas.ts';
@@ -33,6 +34,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   feed: benchFeed,
   replicas: benchReplicas,
   console: benchConsole,
+  record: benchRecord,
 };
 
 /** Benchmarks whose parts can be named. */

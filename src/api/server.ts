@@ -17,6 +17,7 @@ import { registerOpenApi } from './openapi/docs-page.ts';
 import { type AggregationExamples, publicExample } from './openapi/example-request.ts';
 import type { RequestHistory } from './requests/request-history.ts';
 import { registerRequests } from './requests/requests.ts';
+import { registerSubnetHistory } from './subnets/subnet-history.ts';
 import { registerSubnets } from './subnets/subnets.ts';
 import { registerUptime } from './subnets/uptime.ts';
 
@@ -54,6 +55,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerAggregateSignatures(server, paths, clock);
   await registerGoRoutes(server, { networks, metrics, clock, bodies, withNames: true });
   registerSubnets(server, paths);
+  registerSubnetHistory(server, paths);
   registerDestinations(server, paths);
   registerMessages(server, paths);
   registerFeed(server, { networks, paths, clock, metrics, access: options.access });

@@ -116,6 +116,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
         aggregation: { ...aggregationLimits(config.aggregation), ...replaced.aggregation },
         limits: { maxPeerConnections: connections.maxPeerConnections, ...replaced.network },
         storePath: config.store.path,
+        recordValidators: config.store.recordValidators,
       }),
     ),
   );

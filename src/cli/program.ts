@@ -148,11 +148,25 @@ function addSubnet(program: Command, run: Run): void {
   addHeightOptions(subnet)
     .addOption(timeoutOption())
     .option('--watch', 'ask the service again every 5 s, until Ctrl-C; with --json a line for each answer')
-    .option('--json', 'print the JSON of GET …/subnets/{subnetId}; verify --set reads it')
+    .addOption(
+      new Option('--history', 'show what validators did in past collections, the worst first').conflicts([
+        'watch',
+        'config',
+        'height',
+        'destination',
+      ]),
+    )
+    .addOption(
+      new Option('--since <time>', 'how far back --history goes, such as 36h or 7d; default: 24h')
+        .argParser(timeBack)
+        .implies({ history: true }),
+    )
+    .option('--json', 'print the JSON of GET …/subnets/{subnetId}, or of its history; verify --set reads the former')
     .action(run(async () => (await import('./commands/subnet.ts')).showSubnet));
   addExamples(subnet, [
     'warp-signature-aggregator subnet 2qT7…   # through the service on this machine',
     'warp-signature-aggregator subnet --watch 2qT7…   # while validators are upgraded',
+    'warp-signature-aggregator subnet --history --since 7d 2qT7…   # who did not sign',
     'warp-signature-aggregator subnet --config fuji.json 2qT7… --json > validators.json',
   ]);
 }
@@ -350,6 +364,13 @@ function wholeNumber(max: number, min = 0): (text: string) => number {
     if (/^\d+$/.test(text) && number >= min && number <= max) return number;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
+}
+
+/** Parses hours or days, and returns milliseconds. */
+function timeBack(text: string): number {
+  const [, count, unit] = /^(\d{1,4})([hd])$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('It must be a number of hours or days, such as 36h or 7d.');
+  return Number(count) * (unit === 'd' ? 86_400_000 : 3_600_000);
 }
 
 function describeUnknown(word: string, program: Command): string {

@@ -9,8 +9,10 @@ import type {
   ListedSubnet,
   RequestRecord,
   SignedMessage,
+  SubnetHistory,
   SubnetList,
   SubnetView,
+  ValidatorHistory,
   VerificationRequest,
   VerificationResult,
 } from './gen/api.ts';
@@ -128,10 +130,35 @@ export class SignatureAggregatorClient {
     { validators: most = Infinity, signal }: { readonly validators?: number } & CallOptions = {},
   ): Promise<SubnetView> {
     const path = `/subnets/${encodeURIComponent(subnetId)}`;
-    const [first, ...others] = await this.#pages<SubnetView>(path, signal, most);
+    const [first, ...others] = await this.#pages<SubnetView>(path, signal, { most });
     const view = { ...first };
     delete view.nextPageToken;
     return { ...view, validators: [first, ...others].flatMap(({ validators }) => validators).slice(0, most) };
+  }
+
+  /**
+   * Returns what the validators of a tracked subnet did in past collections of signatures, the worst first.
+   *
+   * @param subnetId in cb58 or hex
+   * @param options.since Unix time in milliseconds; a day ago by default
+   * @param options.validators the most of them; all by default
+   */
+  async subnetHistory(
+    subnetId: string,
+    options: { readonly since?: number; readonly validators?: number } & CallOptions = {},
+  ): Promise<SubnetHistory> {
+    const { since, validators: most = Infinity, signal } = options;
+    const path = `/subnets/${encodeURIComponent(subnetId)}/history`;
+    const [first, ...others] = await this.#pages<SubnetHistory>(path, signal, { most, query: { since } });
+    const history = { ...first };
+    delete history.nextPageToken;
+    return { ...history, validators: [first, ...others].flatMap(({ validators }) => validators).slice(0, most) };
+  }
+
+  /** Returns what a validator of a tracked subnet did in past collections of signatures, by hour and day. */
+  validatorHistory(subnetId: string, nodeId: string, { signal }: CallOptions = {}): Promise<ValidatorHistory> {
+    const path = `/subnets/${encodeURIComponent(subnetId)}/validators/${encodeURIComponent(nodeId)}/history`;
+    return this.#json(path, signal);
   }
 
   /** Returns what happened to a request for a signature. @param id its `x-request-id` */
@@ -163,20 +190,23 @@ export class SignatureAggregatorClient {
     return this.#caller.json({ path: `${this.#path}${path}`, body, signal });
   }
 
-  /** @param most items that are wanted */
+  /**
+   * @param options.most items that are wanted
+   * @param options.query of the first page; later pages have it in their token
+   */
   async #pages<Page extends { nextPageToken?: string }>(
     path: string,
     signal: AbortSignal | undefined,
-    most = Infinity,
+    { most = Infinity, query = {} }: { readonly most?: number; readonly query?: Parameters<typeof queryOf>[0] } = {},
   ): Promise<[Page, ...Page[]]> {
     const pageSize = Math.min(most, PAGE_SIZE);
-    const load = (pageToken?: string) => this.#json<Page>(`${path}${queryOf({ pageSize, pageToken })}`, signal);
-    const pages: [Page, ...Page[]] = [await load()];
+    const load = (given: typeof query) => this.#json<Page>(`${path}${queryOf({ ...given, pageSize })}`, signal);
+    const pages: [Page, ...Page[]] = [await load(query)];
     for (;;) {
       const { nextPageToken } = pages.at(-1) ?? pages[0];
       const isEnough = nextPageToken === undefined || pages.length * pageSize >= most || pages.length === MAX_PAGES;
       if (isEnough) return pages;
-      pages.push(await load(nextPageToken));
+      pages.push(await load({ pageToken: nextPageToken }));
     }
   }
 }

@@ -54,9 +54,9 @@ function identityFiles({ directory, certificatePath, privateKeyPath }: Settings[
 }
 
 function storeConfig(store: Settings['store']) {
-  const { path, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
-  if (sharedUrl === undefined) return { path, shared: undefined };
-  return { path, shared: { servers: redisServers(store, sharedUrl), keyPrefix, secret } };
+  const { path, recordValidators, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
+  if (sharedUrl === undefined) return { path, recordValidators, shared: undefined };
+  return { path, recordValidators, shared: { servers: redisServers(store, sharedUrl), keyPrefix, secret } };
 }
 
 function redisServers(store: Settings['store'], address: RedisAddress): RedisServers {

@@ -34,6 +34,7 @@ import { openValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createWarpConfigs } from '../pchain/state/warp-configs.ts';
+import { openRecord } from '../record/open-record.ts';
 import { openIndexStore } from '../store/local/index-store.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
 import {
@@ -44,7 +45,7 @@ import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createWarpSet } from '../validators/warp-set.ts';
-import { PRIMARY_NETWORK_ID } from '../warp/ids.ts';
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import { beaconsOf } from './beacons.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
@@ -65,6 +66,8 @@ export interface ProcessParts {
   readonly shared: OpenedSharedStore | undefined;
   /** Folder for persistent data; undefined keeps it in memory. */
   readonly storePath: string | undefined;
+  /** Whether each network records what the validators of tracked subnets did. */
+  readonly recordValidators: boolean;
   readonly clock: Clock;
   readonly random: Random;
   /** Replaces sockets in a simulation. */
@@ -193,10 +196,8 @@ function openNetworkParts(
   const { network, networkID, clock, logger } = options;
   const { apiTimeoutMs } = limitsOf(options);
   const policy = createSubnetPolicy(network);
-  const metrics = createAggregatorMetrics(
-    options.metrics,
-    (subnetID) => subnetID === PRIMARY_NETWORK_ID || policy.isTracked(subnetID),
-  );
+  const isTracked = (subnetID: SubnetID): boolean => subnetID === PRIMARY_NETWORK_ID || policy.isTracked(subnetID);
+  const metrics = createAggregatorMetrics(options.metrics, isTracked);
   let configuredPeers = network.manuallyTrackedPeers;
   const peers = opened.use(openPeers(options, api.node, () => configuredPeers));
   const heights = opened.use(openHeightWatch({ api: api.node, clock, logger, timeoutMs: apiTimeoutMs }));
@@ -239,8 +240,10 @@ function openNetworkParts(
   };
   const resolver = createSigningResolver(resolving);
   const l1Messages = openL1Messages(opened, options, api, { directory, evm, subnets: policy });
+  const record = openRecord(opened, { ...options, validatorSets, peers, isTracked });
   const aggregator = createAggregator({
     ...learnt,
+    observer: record,
     resolver,
     pChainMessages: network.pChainMessages,
     clock,
@@ -257,7 +260,6 @@ function openNetworkParts(
     metrics,
     limits: options.aggregation,
   });
-  const { readyQuorumNum } = network;
   const watching = openNetworkFeed(opened, {
     ...options,
     aggregator,
@@ -271,36 +273,23 @@ function openNetworkParts(
     },
   });
   api.onEndpoints(opened, watching.refresh);
+  const viewed = { ...resolving, ...learnt, resolver, connections, peers, subnets: policy };
   return {
     aggregator,
     feed: watching.feed,
+    record,
     peers,
     connections,
     heights,
     subnets: createSubnetViews({
-      ...resolving,
-      ...learnt,
-      resolver,
-      connections,
-      peers,
-      readyQuorumNum,
-      subnets: policy,
+      ...viewed,
+      readyQuorumNum: network.readyQuorumNum,
       metrics: options.metrics,
       lookupMetrics: metrics,
     }),
     verifier: createMessageVerifier({ ...learnt, resolver, l1Messages, clock, metrics, bls: options.bls }),
     destinations: createDestinationViews({ ...resolving, ...learnt, metrics }),
-    uptimes: createUptimeProofs({
-      ...resolving,
-      ...learnt,
-      metrics,
-      api: api.lookups,
-      subnets: policy,
-      resolver,
-      connections,
-      peers,
-      aggregator,
-    }),
+    uptimes: createUptimeProofs({ ...viewed, metrics, api: api.lookups, aggregator }),
     /** Updates tracked subnets, configured peers, RPCs of chains and watched chains. */
     update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers' | 'chainRpc' | 'feed'>) {
       configuredPeers = next.manuallyTrackedPeers;

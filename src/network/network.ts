@@ -6,6 +6,7 @@ import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { Feed } from '../feed/feed.ts';
+import type { SigningRecord } from '../record/signing-record.ts';
 import type { NodeID } from '../warp/ids.ts';
 
 /**
@@ -23,13 +24,15 @@ export interface Network extends AsyncDisposable {
   readonly defaultDestination: 'none' | 'teleporter';
   /** The height of messages to the P-Chain by the Go routes. */
   readonly goApi: { readonly pChainMessages: PChainMessages };
-  /** This and the next five fail with `network_unavailable` until the network is open. */
+  /** This and the next six fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
   readonly subnets: SubnetViews;
   readonly verifier: MessageVerifier;
   readonly uptimes: UptimeProofs;
   readonly destinations: DestinationViews;
   readonly feed: Feed;
+  /** Undefined if the configuration switches it off. */
+  readonly record: Pick<SigningRecord, 'subnet' | 'validator'> | undefined;
   readiness(): NetworkReadiness;
   /** Resolves as soon as {@link readiness} is `up`; rejects with the signal's reason. */
   untilUp(signal: AbortSignal): Promise<void>;

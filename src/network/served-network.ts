@@ -104,6 +104,10 @@ class ConfiguredNetwork implements ServedNetwork {
     return this.#requireParts().feed;
   }
 
+  get record(): Network['record'] {
+    return this.#requireParts().record;
+  }
+
   get uptimes(): Network['uptimes'] {
     return this.#requireParts().uptimes;
   }

@@ -102,6 +102,7 @@ export function openService(options: ServiceOptions): SimulatedService {
       identity: simulatedIdentity(number),
       aggregation: plan.aggregation,
       storePath: undefined,
+      recordValidators: true,
       network: networkConfig(plan),
       limits: {
         apiTimeoutMs: plan.apiTimeoutMs,

@@ -19,6 +19,7 @@ import type { SignatureSource } from '../validators/signature-source.ts';
 import type { CollectionTimes } from './job.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { Tally } from './tally.ts';
+import type { CollectionObserver } from './validator-answers.ts';
 import type { ValidatorEvent, ValidatorState } from './validator-state.ts';
 
 export interface CollectionDeps {
@@ -34,6 +35,7 @@ export interface CollectionDeps {
   readonly limits: AggregationLimits;
   readonly queries: QueryConcurrency;
   readonly scheduler: EventLoopScheduler;
+  readonly observer?: CollectionObserver | undefined;
 }
 
 export interface CollectionParts {

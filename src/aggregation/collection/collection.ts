@@ -243,7 +243,10 @@ class MessageCollection implements Collection {
   async #verify({ tally, signatures, queries }: Work, isTimeUp: boolean): Promise<SignedEnd | undefined> {
     const verified = await signatures.verify(isTimeUp);
     if (verified === undefined) return undefined;
-    queries.othersSigned(this.#probes === 0);
+    const wasSignedAtFirst = this.#probes === 0;
+    queries.othersSigned(wasSignedAtFirst);
+    const { observer } = this.#deps;
+    observer?.onSigned(this.#parts.plan.signingSubnetID, () => queries.answers(wasSignedAtFirst, this.#isConnected));
     const isTargetReached = verified.signedWeight >= tally.targetWeight;
     return { kind: 'signed', ...verified, isTargetReached, weights: weighOutcomes(tally, this.#isConnected) };
   }

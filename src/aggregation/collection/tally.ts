@@ -79,7 +79,8 @@ export function targetWeightOf(
 /** Sets are immutable and shared by requests, so each is sorted once. */
 const sorted = new WeakMap<WarpSet, readonly WarpValidator[]>();
 
-function heaviestFirst(warpSet: WarpSet): readonly WarpValidator[] {
+/** Returns canonical validators, the heaviest first. */
+export function heaviestFirst(warpSet: WarpSet): readonly WarpValidator[] {
   let validators = sorted.get(warpSet);
   if (validators === undefined) {
     validators = warpSet.validators.toSorted(byWeightDescending);

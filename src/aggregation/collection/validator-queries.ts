@@ -7,6 +7,7 @@ import type { SignatureQuery } from '../validators/signature-source.ts';
 import type { AttemptFailure, AttemptOutcome } from '../validators/validator-outcome.ts';
 import type { CollectedSignatures } from './collected-signatures.ts';
 import { type CollectionContext, CollectionOver } from './collection-context.ts';
+import { answersOf, type ValidatorAnswer, type ValidatorQuestion } from './validator-answers.ts';
 import { failureOf, type ValidatorState } from './validator-state.ts';
 
 export interface ValidatorQueriesOptions extends CollectionContext {
@@ -24,6 +25,8 @@ export interface ValidatorQueries {
    * after the first signature show that.
    */
   othersSigned(wasSignedAtFirst: boolean): void;
+  /** Returns what each validator did, after the message was signed. */
+  answers(wasSignedAtFirst: boolean, isConnected: (validator: WarpValidator) => boolean): readonly ValidatorAnswer[];
 }
 
 export function createValidatorQueries(options: ValidatorQueriesOptions): ValidatorQueries {
@@ -33,6 +36,8 @@ export function createValidatorQueries(options: ValidatorQueriesOptions): Valida
   const timesAsked = new Map<NodeID, number>();
   /** Validators that refused after another one had signed. */
   const lagging = new Set<WarpValidator>();
+  /** The last request to each validator, by canonical index. */
+  const questions = new Map<number, ValidatorQuestion>();
   let encoded: SignatureQuery | undefined;
   let asked = 0;
 
@@ -61,6 +66,20 @@ export function createValidatorQueries(options: ValidatorQueriesOptions): Valida
       if (!wasSignedAtFirst && !lagging.has(validator)) continue;
       for (const nodeID of nodeIDs) if (timesAsked.has(nodeID)) history.failed(nodeID);
     }
+  }
+
+  function answers(
+    wasSignedAtFirst: boolean,
+    isConnected: (validator: WarpValidator) => boolean,
+  ): readonly ValidatorAnswer[] {
+    return answersOf({
+      tally,
+      questions,
+      isLagging: (validator) => wasSignedAtFirst || lagging.has(validator),
+      isConnected,
+      nowMs: clock.monotonicMs(),
+      lateAfterMs: limits.hedgeAfterMs,
+    });
   }
 
   /** Encoded on first use, once for all validators and attempts. */
@@ -97,7 +116,8 @@ export function createValidatorQueries(options: ValidatorQueriesOptions): Valida
     try {
       over.throwIfAborted();
       const query = encodeQuery();
-      const { isTrial, lateAtMs, sentAtMs } = begin(validator, nodeID, attempts);
+      const question = begin(validator, nodeID, attempts);
+      const { isTrial, lateAtMs, sentAtMs } = question;
       // A trial continues after the collection, to learn whether the validator answers. Large messages are too expensive for
       // that.
       const isApart = isTrial && query.appBytes.length <= LARGE_QUERY_BYTES;
@@ -110,7 +130,8 @@ export function createValidatorQueries(options: ValidatorQueriesOptions): Valida
         if (clock.monotonicMs() >= lateAtMs) history.failed(nodeID);
         throw error;
       }
-      const excessMs = history.learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
+      question.tookMs = clock.monotonicMs() - sentAtMs;
+      const excessMs = history.learn(nodeID, outcome, question.tookMs);
       if (excessMs !== undefined) observeDelay('answers', excessMs);
       over.throwIfAborted();
       if (outcome.kind === 'signed') {
@@ -141,7 +162,9 @@ export function createValidatorQueries(options: ValidatorQueriesOptions): Valida
     metrics.signatureRequests.inc();
     // What is asked again while a client waits costs it no points.
     if (attempts === 1 || !times.isWaiting()) asked += 1;
-    return { isTrial, lateAtMs, sentAtMs };
+    const question: ValidatorQuestion = { isTrial, lateAtMs, sentAtMs };
+    questions.set(index, question);
+    return question;
   }
 
   function failed(validator: WarpValidator, failure: AttemptFailure): void {
@@ -153,6 +176,7 @@ export function createValidatorQueries(options: ValidatorQueriesOptions): Valida
   return {
     ask,
     othersSigned,
+    answers,
     get asked(): number {
       return asked;
     },

@@ -44,6 +44,7 @@ export async function openOwnNetwork(
       bls,
       shared: undefined,
       storePath: undefined,
+      recordValidators: false,
     }),
   );
   served.open();

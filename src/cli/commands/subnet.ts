@@ -1,3 +1,4 @@
+import { SubnetHistoryBody } from '../../api/subnets/history-records.ts';
 import { presentSubnet, presentValidator, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import { type Clock, repeat, systemClock } from '../../lib/concurrency/clock.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
@@ -10,11 +11,10 @@ export interface SubnetOptions extends SourceOptions {
   readonly watch?: boolean;
   readonly height?: number;
   readonly destination?: string;
+  readonly history?: boolean;
+  /** How far back, in milliseconds. */
+  readonly since?: number;
 }
-
-const PAGE_SIZE = 1_000;
-/** Bounds the requests to a faulty service: 100,000 validators are ten times what the network is planned for. */
-const MAX_PAGES = 100;
 
 /** Pause of `--watch`: the service reads its sets less often, and its connections change in seconds. */
 const WATCH_PAUSE_MS = 5_000;
@@ -24,6 +24,11 @@ const CLEAR_SCREEN = '\u001b[H\u001b[J';
 /** Prints the validators of a subnet; with `watch` again and again. @throws {CommandFailure} */
 export async function showSubnet(given: string | undefined, options: SubnetOptions): Promise<ExitCode> {
   const subnetID = given === undefined ? PRIMARY_NETWORK_ID : parseHexOrCb58Id<SubnetID>(given, 'the subnet');
+  if (options.history === true) {
+    const history = await readHistory(subnetID, options);
+    print(options.json === true ? JSON.stringify(history, undefined, 2) : describeHistory(history));
+    return EXIT.done;
+  }
   const load = (): Promise<SubnetViewBody> =>
     askSource(options, {
       networkID: undefined,
@@ -83,22 +88,10 @@ async function askService(
   client: ServiceClient,
 ): Promise<SubnetViewBody> {
   const path = `${await client.networkPath(network, undefined)}/subnets/${subnetID}`;
-  const page = (query: Record<string, string>): Promise<SubnetViewBody> =>
-    client.get(`${path}?${new URLSearchParams({ ...query, pageSize: String(PAGE_SIZE) }).toString()}`, SubnetViewBody);
-  const { nextPageToken, ...view } = await page({
+  return await readPages((query) => client.get(`${path}?${query}`, SubnetViewBody), {
     ...(height !== undefined && { pChainHeight: String(height) }),
     ...(destination !== undefined && { destinationBlockchainId: destination }),
   });
-  const validators = [...view.validators];
-  let token = nextPageToken;
-  for (let pages = 1; token !== undefined; pages += 1) {
-    if (pages === MAX_PAGES)
-      throw usageFailure(`the service has more than ${MAX_PAGES} pages of validators; check --url`);
-    const next = await page({ pageToken: token });
-    validators.push(...next.validators);
-    token = next.nextPageToken;
-  }
-  return { ...view, validators };
 }
 
 function prepareOwn(subnetID: SubnetID, { height, destination }: SubnetOptions): OwnCall<SubnetViewBody> {
@@ -145,4 +138,114 @@ function rowsOf({ status, reason, nodes }: ListedValidator, share: string): stri
     latency === undefined ? '' : `${latency.medianMs} ms`,
     printable(obstacle?.reason ?? (index === 0 ? (reason ?? '') : '')),
   ]);
+}
+
+const PAGE_SIZE = 1_000;
+/** Bounds the requests to a faulty service: 100,000 validators are ten times what the network is planned for. */
+const MAX_PAGES = 100;
+
+interface Page {
+  readonly validators: readonly unknown[];
+  readonly nextPageToken?: string;
+}
+
+/** Reads all pages, and returns the first one with the validators of all. @throws {CommandFailure} */
+async function readPages<Body extends Page>(
+  read: (query: string) => Promise<Body>,
+  first: Readonly<Record<string, string>>,
+): Promise<Body> {
+  const page = (query: Readonly<Record<string, string>>): Promise<Body> =>
+    read(new URLSearchParams({ ...query, pageSize: String(PAGE_SIZE) }).toString());
+  const { nextPageToken, ...view } = await page(first);
+  const validators = [...view.validators];
+  let token = nextPageToken;
+  for (let pages = 1; token !== undefined; pages += 1) {
+    if (pages === MAX_PAGES)
+      throw usageFailure(`the service has more than ${MAX_PAGES} pages of validators; check --url`);
+    const next = await page({ pageToken: token });
+    validators.push(...next.validators);
+    token = next.nextPageToken;
+  }
+  return { ...view, validators } as unknown as Body;
+}
+
+/** Reads the record of a subnet's validators. @throws {CommandFailure} */
+function readHistory(subnetID: SubnetID, options: SubnetOptions): Promise<SubnetHistoryBody> {
+  const { network, since } = options;
+  return askSource(options, {
+    networkID: undefined,
+    async askService(client) {
+      const path = `${await client.networkPath(network, undefined)}/subnets/${subnetID}/history`;
+      return await readPages((query) => client.get(`${path}?${query}`, SubnetHistoryBody), {
+        ...(since !== undefined && { since: String(systemClock.now() - since) }),
+      });
+    },
+    prepareOwn() {
+      throw new Error('the record is that of a running service');
+    },
+  });
+}
+
+type RecordedValidator = SubnetHistoryBody['validators'][number];
+
+/** From this share on a validator is good, and below the other it breaks the quorum. */
+const GOOD_SHARE = 0.99;
+const BAD_SHARE = 0.67;
+
+function describeHistory({ subnetId, since, totalWeight, hours, validators }: SubnetHistoryBody): string {
+  const total = BigInt(totalWeight);
+  const worst = hours.toSorted((a, b) => (BigInt(a.signingWeight) < BigInt(b.signingWeight) ? -1 : 1))[0];
+  const header = [
+    'SIGNED',
+    'ASKED',
+    'REFUSED',
+    'TIMED OUT',
+    'UNREACHABLE',
+    'INVALID',
+    'NOT ASKED',
+    'MEDIAN',
+    'P95',
+    'CONNECTED',
+    'WEIGHT',
+    'NODE',
+  ];
+  const right = new Set(header.keys());
+  right.delete(header.length - 1);
+  const rows = validators.map((validator) => rowOf(validator, total));
+  const [titles = '', ...lines] = formatTable([header, ...rows], right);
+  return [
+    `subnet ${printable(subnetId)} since ${timeOf(since)}: what each validator did in the collections that ended signed`,
+    ...(worst === undefined
+      ? []
+      : [`worst hour: ${timeOf(worst.start)}, ${percentOf(BigInt(worst.signingWeight), total)} of the weight signed`]),
+    '',
+    styled('dim', titles),
+    ...lines,
+  ].join('\n');
+}
+
+function rowOf(validator: RecordedValidator, total: bigint): string[] {
+  const { signedShare: share, asked, refused, timedOut, unreachable, invalidSignature, notAsked } = validator;
+  const { medianMs, p95Ms, connectedShare, weight, nodeIds } = validator;
+  const colour = share === undefined ? 'dim' : share >= GOOD_SHARE ? 'green' : share >= BAD_SHARE ? 'yellow' : 'red';
+  const counts = [asked, refused, timedOut, unreachable, invalidSignature, notAsked].map(String);
+  const times = [medianMs, p95Ms].map((ms) => (ms === undefined ? '' : `${Math.round(ms)} ms`));
+  const node = nodeIds.length > 1 ? `${nodeIds[0]} and ${nodeIds.length - 1} more` : (nodeIds[0] ?? '');
+  return [
+    styled(colour, shareText(share) ?? 'not asked'),
+    ...counts,
+    ...times,
+    shareText(connectedShare) ?? '',
+    percentOf(BigInt(weight), total),
+    printable(node),
+  ];
+}
+
+/** Rounds down: 99.99 % must not appear as 100 %. */
+function shareText(share: number | undefined): string | undefined {
+  return share === undefined ? undefined : `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
+}
+
+function timeOf(unixMs: number): string {
+  return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -11,6 +11,7 @@ import { createFolder } from '../../lib/net/create-folder.ts';
 import { describeFileError } from '../../lib/net/file-error.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { type IdentityFiles, openIdentity } from '../../p2p/identity/identity.ts';
+import { RECORD_FILES, RECORD_SCHEMA } from '../../record/record-store.ts';
 import { checkDatabase, checkStoreFolder } from '../../store/local/sqlite.ts';
 import { VALIDATION_FILES, VALIDATION_SCHEMA } from '../../store/local/validation-store.ts';
 import { listenAdvice } from '../io/listen-advice.ts';
@@ -48,6 +49,7 @@ export function openParts(config: Config): Promise<readonly OpenedPart[]> {
 const SCHEMAS = new Map([
   [VALIDATION_FILES, VALIDATION_SCHEMA],
   [MESSAGE_FILES, MESSAGE_SCHEMA],
+  [RECORD_FILES, RECORD_SCHEMA],
 ]);
 
 function storePart(path: string): Part {

@@ -60,6 +60,8 @@ export type ErrorCode =
   | 'feed_not_configured'
   | 'unknown_message'
   | 'cursor_expired'
+  | 'not_recorded'
+  | 'unknown_validator'
   | 'unauthorized'
   | 'forbidden'
   | 'rate_limited'
@@ -245,6 +247,21 @@ export interface GetSubnetQuery {
 }
 /**
  * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "GetSubnetHistoryQuery".
+ */
+export interface GetSubnetHistoryQuery {
+  /**
+   * Unix time in milliseconds from which validators are counted, a day ago by default. Within 48 hours whole hours are counted, and before that whole days, at most 90
+   */
+  since?: number;
+  /**
+   * `nextPageToken` of the previous page
+   */
+  pageToken?: string;
+  pageSize?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
  * via the `definition` "ListMessagesQuery".
  */
 export interface ListMessagesQuery {
@@ -382,6 +399,8 @@ export interface ListRequestsQuery {
     | 'feed_not_configured'
     | 'unknown_message'
     | 'cursor_expired'
+    | 'not_recorded'
+    | 'unknown_validator'
     | 'unauthorized'
     | 'forbidden'
     | 'rate_limited'
@@ -1955,6 +1974,116 @@ export interface OutcomeWeights {
   no_key: string;
 }
 /**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RecordedSpan".
+ */
+export interface RecordedSpan {
+  /**
+   * Unix time in milliseconds at which it begins
+   */
+  start: number;
+  /**
+   * Collections that ended signed and in which it was asked, or was not connected when it would have been asked
+   */
+  asked: number;
+  signed: number;
+  /**
+   * It refused what others signed
+   */
+  refused: number;
+  /**
+   * It gave no answer in time
+   */
+  timedOut: number;
+  /**
+   * It was not connected
+   */
+  unreachable: number;
+  /**
+   * it sent no valid signature of this message
+   */
+  invalidSignature: number;
+  /**
+   * Not in `asked`: it had failed shortly before, so others were asked in its place
+   */
+  notAsked: number;
+  /**
+   * signed / asked; 0 if it was only passed over (notAsked). Missing if there was no question, which is no fault
+   */
+  signedShare?: number;
+  /**
+   * Median of the times of its signatures and refusals, from a histogram with steps of the factor 1.4
+   */
+  medianMs?: number;
+  /**
+   * 95th percentile of the times of its signatures and refusals, from a histogram with steps of the factor 1.4
+   */
+  p95Ms?: number;
+  /**
+   * Share of the time for which it was connected, sampled once a minute
+   */
+  connectedShare?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RecordedValidator".
+ */
+export interface RecordedValidator {
+  /**
+   * BLS key of 48 bytes in hex: the record belongs to it
+   */
+  publicKey: string;
+  /**
+   * All present nodes with this key
+   */
+  nodeIds: string[];
+  /**
+   * Its present weight
+   */
+  weight: string;
+  /**
+   * Collections that ended signed and in which it was asked, or was not connected when it would have been asked
+   */
+  asked: number;
+  signed: number;
+  /**
+   * It refused what others signed
+   */
+  refused: number;
+  /**
+   * It gave no answer in time
+   */
+  timedOut: number;
+  /**
+   * It was not connected
+   */
+  unreachable: number;
+  /**
+   * it sent no valid signature of this message
+   */
+  invalidSignature: number;
+  /**
+   * Not in `asked`: it had failed shortly before, so others were asked in its place
+   */
+  notAsked: number;
+  /**
+   * signed / asked; 0 if it was only passed over (notAsked). Missing if there was no question, which is no fault
+   */
+  signedShare?: number;
+  /**
+   * Median of the times of its signatures and refusals, from a histogram with steps of the factor 1.4
+   */
+  medianMs?: number;
+  /**
+   * 95th percentile of the times of its signatures and refusals, from a histogram with steps of the factor 1.4
+   */
+  p95Ms?: number;
+  /**
+   * Share of the time for which it was connected, sampled once a minute
+   */
+  connectedShare?: number;
+}
+/**
  * What the range has
  *
  * This interface was referenced by `Unused`'s JSON-Schema
@@ -2095,6 +2224,8 @@ export interface RequestRecord {
     | 'feed_not_configured'
     | 'unknown_message'
     | 'cursor_expired'
+    | 'not_recorded'
+    | 'unknown_validator'
     | 'unauthorized'
     | 'forbidden'
     | 'rate_limited'
@@ -2177,6 +2308,49 @@ export interface SignedMessage {
      */
     storageKeys: string[];
   }[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SigningHour".
+ */
+export interface SigningHour {
+  /**
+   * Unix time in milliseconds at which it begins
+   */
+  start: number;
+  /**
+   * Weight that signed in this hour: the weight of each validator by its signedShare, or without a question by its connectedShare
+   */
+  signingWeight: string;
+}
+/**
+ * What the present validators of a subnet did in collections that ended signed
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SubnetHistory".
+ */
+export interface SubnetHistory {
+  subnetId: string;
+  /**
+   * Unix time in milliseconds of the first hour or day that is counted
+   */
+  since: number;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  totalWeight: string;
+  /**
+   * The last 48 hours that have a record, whatever `since` is; without `store.path`, 24
+   */
+  hours: SigningHour[];
+  /**
+   * The worst first: by weight and the share of collections in which it did not sign
+   */
+  validators: RecordedValidator[];
+  /**
+   * The pageToken of the next page, if there is one
+   */
+  nextPageToken?: string;
 }
 /**
  * The primary network, the tracked subnets, and recently requested ones
@@ -2355,6 +2529,39 @@ export interface UptimeProof {
    * The highest uptime that the quorum signs
    */
   uptimeSeconds: number;
+}
+/**
+ * What a validator did in collections that ended signed, by hour and by day
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ValidatorHistory".
+ */
+export interface ValidatorHistory {
+  subnetId: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  totalWeight: string;
+  /**
+   * BLS key of 48 bytes in hex: the record belongs to it
+   */
+  publicKey: string;
+  /**
+   * All present nodes with this key
+   */
+  nodeIds: string[];
+  /**
+   * Its present weight
+   */
+  weight: string;
+  /**
+   * The last 48 hours that have a record, in UTC; without `store.path`, 24
+   */
+  hours: RecordedSpan[];
+  /**
+   * The last 90 days that have a record, in UTC; without `store.path`, the present day
+   */
+  days: RecordedSpan[];
 }
 /**
  * The first problem that a destination would find

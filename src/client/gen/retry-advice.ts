@@ -40,6 +40,8 @@ export const RETRY_ADVICE: Readonly<Record<string, 'never' | 'after_change' | 'm
   feed_not_configured: 'after_change',
   unknown_message: 'may_pass',
   cursor_expired: 'never',
+  not_recorded: 'after_change',
+  unknown_validator: 'after_change',
   unauthorized: 'never',
   forbidden: 'never',
   rate_limited: 'may_pass',

@@ -21,6 +21,13 @@ export const StoreSchema = section(
         examples: ['/var/lib/aggregator'],
       }),
     ),
+    recordValidators: Type.Boolean({
+      default: true,
+      description:
+        'Whether the service records what each validator of the primary network and of tracked subnets did in collections that ended signed, by hour for ' +
+        '48 hours and by day for 90, below `path`; without `path` in memory, for a day. It takes at most some 20 MB for each thousand validators.',
+      examples: [false],
+    }),
     sharedUrl: optional(
       parsed(
         text({

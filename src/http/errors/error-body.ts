@@ -35,6 +35,8 @@ export const metricsErrorResponses = describeErrors('MetricsError', ['upstream',
 /** Error answers of a route that asks neither validators nor an upstream. */
 export const plainErrorResponses = describeErrors('Error', ['api'], PLAIN_FIELDS);
 export const requestErrorResponses = describeErrors('Error', ['requests', 'api'], PLAIN_FIELDS);
+/** Error answers of a route that reads the record of validators. */
+export const recordErrorResponses = describeErrors('Error', ['record', 'api'], PLAIN_FIELDS);
 /** Error answers of a route that reads stored messages. */
 export const feedErrorResponses = describeErrors('FeedError', ['feed', 'api'], {
   ...PLAIN_FIELDS,

@@ -10,7 +10,7 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 410 | 413 | 415 | 429 | 
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
 /** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others on the routes that use them. */
-export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests' | 'feed';
+export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests' | 'feed' | 'record';
 
 export interface ErrorCodeEntry {
   /** `as_upstream`: the upstream's status, 400 or higher. */
@@ -166,7 +166,7 @@ const ENTRIES = {
     action: 'Ask again after Retry-After',
   },
   network_unavailable: {
-    ...raised(503, 'may_pass', 'aggregator', 'feed'),
+    ...raised(503, 'may_pass', 'aggregator', 'feed', 'record'),
     meaning:
       'The network is configured but not usable now: it or its feed is starting, or its API belongs to another network',
     action: 'Ask again after Retry-After; /health/ready says why',
@@ -238,6 +238,17 @@ const ENTRIES = {
     meaning:
       'Messages after the cursor were removed, or never stored by a service that has restarted without store.path, or the cursor is of an earlier version',
     action: 'Go on from oldestCursor in details, and read what is missing from the chain',
+  },
+  not_recorded: {
+    ...raised(404, 'after_change', 'record'),
+    meaning:
+      'The service has no record of the validators of this subnet: it is not tracked, its set was not read yet, or the record is switched off',
+    action: 'Ask the operator to add the subnet to networks.NAME.trackedSubnetIds',
+  },
+  unknown_validator: {
+    ...raised(404, 'after_change', 'record'),
+    meaning: 'The present validator set of the subnet has no validator with this NodeID and a BLS key',
+    action: 'Check the network, the subnet and the NodeID',
   },
   unauthorized: {
     ...raised(401, 'never', 'api'),

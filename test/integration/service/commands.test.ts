@@ -254,6 +254,22 @@ describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
+  test('prints what validators did in past collections, the worst first', async () => {
+    expect(await runCommand(['aggregate', ...URL_OPTION, emit()])).toMatchObject({ code: 0 });
+    const { code, out, err } = await runCommand(['subnet', ...URL_OPTION, '--history']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^subnet 1{32}LpoYY since \d{4}-\d\d-\d\d \d\d:00 UTC: what each validator did/);
+    expect(out).toMatch(
+      /\nworst hour: .* of the weight signed\n\n *SIGNED +ASKED .* WEIGHT {2}NODE\n[^]*100\.0 % +\d+ .* NodeID-/,
+    );
+    const json = JSON.parse((await runCommand(['subnet', ...URL_OPTION, '--since', '7d', '--json'])).out);
+    expect(json).toMatchObject({ totalWeight: expect.any(String), validators: expect.any(Array) });
+    const untracked = await runCommand(['subnet', ...URL_OPTION, '--history', service.devnet.subnets.l1.subnetID]);
+    expect(untracked).toMatchObject({ out: '', err: expect.stringContaining('there is no record') });
+    const wrong = await runCommand(['subnet', ...URL_OPTION, '--since', 'yesterday']);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('It must be a number of hours or days') });
+  });
+
   test('watches until it is interrupted', async () => {
     const args = ['--watch', '--json', service.devnet.subnets.l1.subnetID];
     const child = spawn(process.execPath, [START, 'subnet', ...URL_OPTION, ...args], { env: {} });

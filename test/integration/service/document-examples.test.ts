@@ -14,6 +14,7 @@ const START_TIMEOUT_MS = 20_000;
 const EXPECTED_ERRORS: Readonly<Record<string, number>> = {
   verifySignedMessage: 400,
   getRequest: 404,
+  getValidatorHistory: 404,
   getMessage: 404,
   replayMessages: 404,
   forgetChain: 404,

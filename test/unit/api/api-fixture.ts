@@ -94,6 +94,7 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
     uptimes: NOT_SCRIPTED,
     destinations: NOT_SCRIPTED,
     feed: NOT_SCRIPTED,
+    record: undefined,
     untilUp: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
     ...scripted,

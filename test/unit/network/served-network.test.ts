@@ -78,7 +78,7 @@ function scriptedServedNetwork({
             events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
           },
           aggregator: { aggregate: async () => RESULT },
-          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'feed'>),
+          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'feed' | 'record'>),
           connections: {
             readiness() {
               const common = { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 9n, totalWeight: 100n } };
@@ -105,6 +105,7 @@ function scriptedServedNetwork({
       describe: describeText,
       aggregation: aggregationLimits(config.aggregation),
       storePath: undefined,
+      recordValidators: false,
       shared: undefined,
       network: config.networks[0] as NetworkOptions['network'],
       identity: { nodeID: 'NodeID-us' } as unknown as NetworkOptions['identity'],

@@ -1,5 +1,6 @@
 import type { ComponentChild } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import type { SubnetHistoryBody } from '../../../api/subnets/history-records.ts';
 import type { SubnetViewBody } from '../../../api/subnets/subnet-records.ts';
 import type { ActivityBody } from '../../server/activity.ts';
 import { useSession } from '../session.ts';
@@ -12,21 +13,28 @@ import { LineChart } from '../ui/line-chart.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
 import { type Column, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
+import { IfTheseStop } from './if-these-stop.tsx';
+import { SignedShare } from './signed-share.tsx';
+import { ValidatorHours } from './validator-hours.tsx';
 
 type Samples = ActivityBody['networks'][number]['subnets'][number]['samples'];
 type Validator = SubnetViewBody['validators'][number];
+type Recorded = SubnetHistoryBody['validators'][number];
 
 /** A view costs 5 units and one more for each full hundred of validators. */
 const VIEW_EVERY_MS = 20_000;
+const HISTORY_EVERY_MS = 60_000;
 const STATUSES = ['signable', 'doubtful', 'unreachable', 'inactive'] as const;
 
 interface SubnetDetailProps {
   readonly subnetId: string;
   readonly samples: Samples | undefined;
+  /** Whether the service records its validators. */
+  readonly isRecorded: boolean;
 }
 
 /** One subnet: how much of its weight can sign, over time and now, and its validators. */
-export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): ComponentChild {
+export function SubnetDetail({ subnetId, samples, isRecorded }: SubnetDetailProps): ComponentChild {
   const { api, network, nameOf } = useSession();
   const polled = usePolled((signal) => api.of(network).subnet(subnetId, { signal }), VIEW_EVERY_MS, [
     network,
@@ -42,19 +50,20 @@ export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): Componen
           </Card>
         </NotLoaded>
       ) : (
-        <Subnet view={view} polled={polled} samples={samples} />
+        <Subnet view={view} polled={polled} samples={samples} isRecorded={isRecorded} />
       )}
     </KeptPlace>
   );
 }
 
-interface SubnetProps extends Pick<SubnetDetailProps, 'samples'> {
+interface SubnetProps extends Pick<SubnetDetailProps, 'samples' | 'isRecorded'> {
   readonly view: SubnetViewBody;
   readonly polled: ReturnType<typeof usePolled<SubnetViewBody>>;
 }
 
-function Subnet({ view, polled, samples }: SubnetProps): ComponentChild {
+function Subnet({ view, polled, samples, isRecorded }: SubnetProps): ComponentChild {
   const { nameOf, networkProblem } = useSession();
+  const history = useHistory(view.subnetId, isRecorded);
   return (
     <Card
       title={nameOf(view.subnetId) ?? shortened(view.subnetId, 10, 8)}
@@ -84,10 +93,18 @@ function Subnet({ view, polled, samples }: SubnetProps): ComponentChild {
             ]}
           />
         )}
-        <Validators view={view} />
+        <Validators view={view} history={history} />
       </Stale>
     </Card>
   );
+}
+
+/** The record of the last day; undefined while there is none. */
+function useHistory(subnetId: string, isRecorded: boolean): SubnetHistoryBody | undefined {
+  const { api, network } = useSession();
+  const load = async (signal: AbortSignal) =>
+    isRecorded ? await api.of(network).subnetHistory(subnetId, { signal }) : undefined;
+  return usePolled(load, HISTORY_EVERY_MS, [network, subnetId, isRecorded]).value;
 }
 
 function figuresOf(view: SubnetViewBody, isNetworkDown: boolean): Figure[] {
@@ -116,10 +133,18 @@ function figuresOf(view: SubnetViewBody, isNetworkDown: boolean): Figure[] {
   ];
 }
 
-function Validators({ view }: { view: SubnetViewBody }): ComponentChild {
+function Validators(props: { view: SubnetViewBody; history: SubnetHistoryBody | undefined }): ComponentChild {
+  const { view, history } = props;
   const [wanted, setWanted] = useState('');
   const [status, setStatus] = useState('');
-  const columns = useMemo(() => columnsOf(BigInt(view.totalWeight), view.subnetId), [view.totalWeight]);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const columns = useMemo(() => {
+    const all = columnsOf(BigInt(view.totalWeight), view.subnetId);
+    const toggle = (key: string) => setChosen((before) => before.symmetricDifference(new Set([key])));
+    const added = [...(history === undefined ? [] : [signedColumn(history)]), stopColumn(chosen, toggle)];
+    // Beside the weight, which a phone shows too.
+    return all.toSpliced(all.findIndex(({ name }) => name === 'Weight') + 1, 0, ...added);
+  }, [view.totalWeight, history, chosen]);
   const lowered = wanted.trim().toLowerCase();
   const rows = useMemo(() => {
     const isOfStatus = (validator: Validator) => status === '' || validator.status === status;
@@ -127,6 +152,7 @@ function Validators({ view }: { view: SubnetViewBody }): ComponentChild {
   }, [view, lowered, status]);
   const countOf = (name: string) => view.validators.filter((validator) => validator.status === name).length;
   return [
+    <IfTheseStop view={view} history={history} chosen={chosen} onClear={() => setChosen(new Set())} />,
     <div class="filters">
       <TextField label="Find" type="search" placeholder="NodeID, version, reason" value={wanted} onValue={setWanted} />
       <SelectField
@@ -158,6 +184,44 @@ function textOf({ nodes, reason, status }: Validator): string {
     lastRefusal?.text,
   ]);
   return [status, reason, ...words].join(' ').toLowerCase();
+}
+
+/** The share of the last day's questions that each validator signed; an opened row has its hours. */
+function signedColumn({ subnetId, validators }: SubnetHistoryBody): Column<Validator> {
+  const byKey = new Map(validators.map((validator) => [validator.publicKey, validator]));
+  const recordOf = ({ publicKey = '' }: Validator): Recorded | undefined => byKey.get(publicKey);
+  const rank = (row: Validator) => recordOf(row)?.signedShare ?? 2;
+  return {
+    name: 'Signed, 24 h',
+    isNumber: true,
+    cell: (row) => <SignedShare recorded={recordOf(row)} />,
+    full(row) {
+      const recorded = recordOf(row);
+      const [nodeId] = recorded?.nodeIds ?? [];
+      if (recorded === undefined || nodeId === undefined) return 'no record';
+      return <ValidatorHours subnetId={subnetId} nodeId={nodeId} recorded={recorded} />;
+    },
+    compare: (a, b) => rank(a) - rank(b),
+  };
+}
+
+/** Chooses validators that stop. One that cannot sign anyway has no box. */
+function stopColumn(chosen: ReadonlySet<string>, toggle: (key: string) => void): Column<Validator> {
+  return {
+    name: 'Stop',
+    cell: ({ publicKey, nodes }) =>
+      publicKey !== undefined && (
+        <input
+          type="checkbox"
+          class="stop-box"
+          aria-label={`Suppose that ${nodes[0]?.nodeId ?? 'it'} stops`}
+          checked={chosen.has(publicKey)}
+          onClick={(event) => event.stopPropagation()}
+          onChange={() => toggle(publicKey)}
+        />
+      ),
+    full: ({ publicKey = '' }) => (chosen.has(publicKey) ? 'supposed to stop' : 'no'),
+  };
 }
 
 function columnsOf(total: bigint, subnetId: string): Column<Validator>[] {

@@ -41,6 +41,7 @@ export function SubnetsView({ subnetId }: { subnetId: string | undefined }): Com
           key={subnetId}
           subnetId={subnetId}
           samples={histories?.find((history) => history.subnetId === subnetId)?.samples}
+          isRecorded={list.value?.some((known) => known.subnetId === subnetId && known.isTracked) === true}
         />
       )}
     </div>

@@ -59,6 +59,11 @@ export function percent(value: number): string {
   return `${value}${NBSP}%`;
 }
 
+/** A share from 0 to 1, with one decimal, rounded down. */
+export function sharePercent(share: number): string {
+  return percentOf(BigInt(Math.floor(share * 10_000)), 10_000n);
+}
+
 /** A share from 0 to 1, for what is drawn. */
 export function ratioOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((part * 1_000_000n) / whole) / 1_000_000;
@@ -146,6 +151,13 @@ const LAST_UNIX_MS = 8.64e15;
 export function unixTime(seconds: string): string {
   const unixMs = Number(seconds) * 1_000;
   return unixMs <= LAST_UNIX_MS ? dateTime(unixMs) : `${grouped(seconds)} s after 1970`;
+}
+
+/** Local day and hour: `Nov 28, 14:00`. */
+export function hourOf(unixMs: number): string {
+  const date = new Date(unixMs);
+  const day = date.toLocaleDateString('en', { month: 'short', day: 'numeric' });
+  return `${day}, ${date.toTimeString().slice(0, 5)}`;
 }
 
 /** Local time of day: `14:03:10`. */

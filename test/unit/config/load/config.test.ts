@@ -201,6 +201,7 @@ describe('settings of a file', () => {
     expect(sharedOf({ ...one, sharedKeyPrefix: 'mine:' })?.keyPrefix).toBe('mine:');
     expect(configOf(fileWith({ store: { path: '/var/lib/a', sharedKeyPrefix: 'mine:' } })).store).toEqual({
       path: '/var/lib/a',
+      recordValidators: true,
       shared: undefined,
     });
     expect(sharedOf(given)?.servers).toEqual({ ...address, kind: 'cluster', nodes });
