@@ -4,8 +4,8 @@ import {
   createFileCheck,
   type DatabasePlace,
   databasePath,
+  inTransaction,
   openDatabase,
-  rollBack,
   withStoreError,
 } from '../store/local/sqlite.ts';
 import { type BlockchainID, idBytes } from '../warp/ids.ts';
@@ -148,13 +148,9 @@ function createMessageStore(database: DatabaseSync, path: string, onUnreadable: 
   const write = <T>(act: () => T): T =>
     withStoreError('write', path, MESSAGE_SCHEMA, () => {
       requireFile();
-      database.exec('BEGIN IMMEDIATE');
       try {
-        const result = act();
-        database.exec('COMMIT');
-        return result;
+        return inTransaction(database, act);
       } catch (error) {
-        rollBack(database);
         counts = readCounts(database);
         throw error;
       } finally {

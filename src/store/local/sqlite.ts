@@ -145,7 +145,7 @@ export function withStoreError<T>(
   }
 }
 
-export function toStoreError(
+function toStoreError(
   action: Action,
   path: string,
   { afterLoss }: Pick<DatabaseSchema, 'afterLoss'>,
@@ -171,9 +171,17 @@ export function createFileCheck(path: string): () => void {
   };
 }
 
-/** Ends a transaction that failed. SQLite rolls back itself after some failures, such as a full disk. */
-export function rollBack(database: DatabaseSync): void {
-  if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
+/** Executes writes in one transaction; one that fails changes nothing. It ends before another turn of the event loop. */
+export function inTransaction<T>(database: DatabaseSync, write: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = write();
+    database.exec('COMMIT');
+    return result;
+  } finally {
+    // SQLite rolls back itself after some failures, such as a full disk.
+    if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
+  }
 }
 
 /** Extended result codes have the primary one in their lowest byte. */
@@ -195,12 +203,9 @@ function prepareTables(database: DatabaseSync, path: string, schema: DatabaseSch
   database.exec(`PRAGMA journal_size_limit = ${MAX_LOG_BYTES}`);
   const version = requireVersion(database, path, schema);
   const migration = schema.migrations?.[version] ?? '';
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    database.exec(`${migration}; ${schema.tables}; PRAGMA user_version = ${schema.version}; COMMIT`);
-  } finally {
-    rollBack(database);
-  }
+  inTransaction(database, () =>
+    database.exec(`${migration}; ${schema.tables}; PRAGMA user_version = ${schema.version}`),
+  );
 }
 
 /** Returns the version of the file, 0 for a new one. @throws {StoreError} if this version of the service cannot read it */

@@ -11,9 +11,8 @@ import {
   type DatabasePlace,
   type DatabaseSchema,
   databasePath,
+  inTransaction,
   openDatabase,
-  rollBack,
-  toStoreError,
   withStoreError,
 } from './sqlite.ts';
 
@@ -24,7 +23,7 @@ import {
 export interface ValidationStore {
   position(): Promise<IndexPosition | undefined>;
   originOf(validationID: ValidationID): Promise<L1ValidatorRegistrationJustification | undefined>;
-  /** Writes the batch in one transaction. Existing origins stay unchanged. */
+  /** Writes the position together with the last origins, or after them. Existing origins stay unchanged. */
   commit(batch: IndexBatch): Promise<void>;
 }
 
@@ -56,10 +55,10 @@ export interface ValidationStoreOptions extends DatabasePlace {
 /** The files are `l1-validations-*.sqlite`. */
 export const VALIDATION_FILES = 'l1-validations';
 const DEFAULT_MAX_ORIGINS = 200_000;
-/** An origin takes about 20 µs, and blocks with conversions have thousands; after so many, the event loop runs other work. */
-const YIELD_EVERY = 128;
+/** Origins of one transaction. One takes about 20 µs, and blocks with conversions have thousands: the event loop runs other work in between. */
+const MAX_WRITTEN = 128;
 export const VALIDATION_SCHEMA: DatabaseSchema = {
-  version: 1,
+  version: 2,
   afterLoss: 'the blocks are read again',
   tables: `
     CREATE TABLE IF NOT EXISTS origins (validation_id BLOB PRIMARY KEY, justification BLOB NOT NULL, height INTEGER NOT NULL)
@@ -85,23 +84,9 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
     'DELETE FROM origins WHERE validation_id IN (SELECT validation_id FROM origins ORDER BY height LIMIT ?)',
   );
 
-  async function write({ position, entries }: IndexBatch): Promise<void> {
-    let count = 0;
-    for (const { height, origins } of entries) {
-      for (const { validationID, justification } of origins) {
-        putOrigin.run(idBytes(validationID), encodeJustification(justification), height);
-        count += 1;
-        if (count % YIELD_EVERY === 0) await nextTurn(clock);
-      }
-    }
-    const { top, low } = position;
-    putPosition.run(
-      // Format 1 has a list of blocks.
-      JSON.stringify({ checkpoints: [top], low }, (_key, value: unknown) =>
-        typeof value === 'bigint' ? String(value) : value,
-      ),
-    );
-    if (directory !== undefined || entries.length === 0) return;
+  const write = (act: () => void): void => withStoreError('write', path, VALIDATION_SCHEMA, () => inTransaction(database, act));
+
+  function dropExcess(): void {
     const excess = Number(countOrigins.get()?.['count']) - maxOrigins;
     if (excess > 0) dropOldest.run(excess);
   }
@@ -116,14 +101,21 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
         return row === undefined ? undefined : parseJustification(row['justification'] as Uint8Array);
       });
     },
-    async commit(batch) {
-      withStoreError('write', path, VALIDATION_SCHEMA, () => database.exec('BEGIN IMMEDIATE'));
-      try {
-        await write(batch);
-        database.exec('COMMIT');
-      } catch (error) {
-        rollBack(database);
-        throw toStoreError('write', path, VALIDATION_SCHEMA, error);
+    async commit({ position, entries }) {
+      const all = entries.flatMap(({ height, origins }) => origins.map((origin) => ({ ...origin, height })));
+      // An origin proves itself, so those of a batch that fails, or of a process that ends, may stay: their blocks are read again.
+      for (let start = 0; ; start += MAX_WRITTEN) {
+        const isLast = start + MAX_WRITTEN >= all.length;
+        write(() => {
+          for (const { validationID, justification, height } of all.slice(start, start + MAX_WRITTEN)) {
+            putOrigin.run(idBytes(validationID), encodeJustification(justification), height);
+          }
+          if (!isLast) return;
+          putPosition.run(encodePosition(position));
+          if (directory === undefined && all.length > 0) dropExcess();
+        });
+        if (isLast) return;
+        await nextTurn(clock);
       }
     },
     [Symbol.dispose]: () => database.close(),
@@ -135,12 +127,14 @@ function readPosition(database: DatabaseSync): IndexPosition | undefined {
   return row === undefined ? undefined : parsePosition(String(row['value']));
 }
 
+function encodePosition(position: IndexPosition): string {
+  return JSON.stringify(position, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}
+
 function parsePosition(text: string): IndexPosition {
-  const { checkpoints, low } = JSON.parse(text) as {
-    checkpoints: { height: string; id: string }[];
+  const { top, low } = JSON.parse(text) as {
+    top: { height: string; id: string };
     low: { height: string; parentID: string; isFloor: boolean };
   };
-  const top = checkpoints.at(-1);
-  if (top === undefined) throw new Error('the position has no block');
-  return { top: { id: top.id, height: BigInt(top.height) }, low: { ...low, height: BigInt(low.height) } };
+  return { top: { ...top, height: BigInt(top.height) }, low: { ...low, height: BigInt(low.height) } };
 }

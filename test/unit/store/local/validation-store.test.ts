@@ -73,31 +73,39 @@ describe('in a file', () => {
     expect(await other.position()).toBeUndefined();
   });
 
-  test('a large batch yields to the event loop, and is committed as a whole', async () => {
+  test('a large batch yields to the event loop between transactions, and the last one moves the position', async () => {
     const turns: (() => void)[] = [];
     const clock = { afterTurn: (callback: () => void) => void turns.push(callback) };
     const numbers = Array.from({ length: 300 }, (_, number) => number);
     using store = openValidationStore({ directory, networkID: 1, clock });
     using reader = openValidationStore({ directory, networkID: 1 });
+    using other = new DatabaseSync(join(directory, 'l1-validations-1.sqlite'));
     async function expectTwoYields(): Promise<void> {
       for (let turn = 1; turn <= 2; turn += 1) {
         await settle();
         expect(turns).toHaveLength(1);
-        expect([await has(store, 0), await has(reader, 0)]).toEqual([true, false]);
+        expect([await has(reader, 0), await has(reader, 299), await reader.position()]).toEqual([true, false, undefined]);
+        // No transaction is open, so another connection may begin one.
+        other.exec('BEGIN IMMEDIATE; ROLLBACK');
         turns.pop()?.();
       }
     }
 
     const { position, entries } = batch(2n, ...numbers);
-    const broken = { validationID: 'no ID' as never, justification: numbered(300).justification };
-    const failing = store.commit({ position, entries: [...entries, { height: 2n, origins: [broken] }] });
-    await Promise.all([expect(failing).rejects.toThrow(StoreError), expectTwoYields()]);
-    expect([await reader.position(), await has(store, 0)]).toEqual([undefined, false]);
-
     await Promise.all([store.commit({ position, entries }), expectTwoYields()]);
     expect(turns).toEqual([]);
-    expect(await reader.position()).toEqual(position);
-    expect(await has(reader, 299)).toBe(true);
+    expect([await reader.position(), await has(reader, 299)]).toEqual([position, true]);
+  });
+
+  test('a batch that fails leaves the position, and origins that prove themselves', async () => {
+    using store = openValidationStore({ directory, networkID: 1 });
+    const { position, entries } = batch(2n, ...Array.from({ length: 130 }, (_, number) => number));
+    const broken = { validationID: 'no ID' as never, justification: numbered(131).justification };
+    const failing = store.commit({ position, entries: [...entries, { height: 2n, origins: [broken] }] });
+    await expect(failing).rejects.toThrow(StoreError);
+    expect([await store.position(), await has(store, 0), await has(store, 129)]).toEqual([undefined, true, false]);
+    await store.commit({ position, entries });
+    expect([await store.position(), await has(store, 129)]).toEqual([position, true]);
   });
 
   test('a file of another format is rejected', () => {
@@ -105,7 +113,7 @@ describe('in a file', () => {
     const later = new DatabaseSync(path);
     later.exec('PRAGMA user_version = 9');
     later.close();
-    const reason = 'it has format 9, and this version reads format 1; move it away to start with an empty one';
+    const reason = 'it has format 9, and this version reads format 2; move it away to start with an empty one';
     expect(() => openValidationStore({ directory, networkID: 1 })).toThrow(new StoreError('open', path, reason));
   });
 
