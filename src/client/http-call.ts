@@ -25,6 +25,8 @@ export interface Call {
   readonly path: string;
   /** Makes it a POST. */
   readonly body?: object | undefined;
+  /** An error status whose body is an answer, too. */
+  readonly allowed?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -32,6 +34,8 @@ export const API_KEY_HEADER = 'x-service-api-key';
 const EVENTS = 'text/event-stream';
 const JSON_TYPE = 'application/json';
 const DEFAULT_TIMEOUT_MS = 60_000;
+/** A page of 1,000 validators has up to 1.5 MB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Time for the first event of a feed: the service sends one at once. */
 const FIRST_EVENT_MS = 15_000;
 
@@ -114,7 +118,7 @@ export class Caller {
     let hasEvent = false;
     try {
       const response = await this.#send({ base: this.#bases[index] as string, signal: deadline.signal }, call, EVENTS);
-      if (!isStream(response)) throw errorOf(parseJson(await response.text()), response.status, response);
+      if (!isStream(response)) throw errorOf(parseJson(await textOf(response)), response.status, response);
       for await (const event of readEvents(chunksOf(response.body))) {
         hasEvent = true;
         // One read may have brought several events, and the caller aborted at an earlier one.
@@ -145,7 +149,7 @@ export class Caller {
   }
 
   async #plain<T>(attempt: Attempt, call: Call): Promise<T> {
-    return answerOf<T>(await this.#send(attempt, call, JSON_TYPE));
+    return answerOf<T>(await this.#send(attempt, call, JSON_TYPE), call.allowed);
   }
 
   async #send(
@@ -262,11 +266,27 @@ function isStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith(EVENTS) === true;
 }
 
-async function answerOf<T>(response: Response): Promise<T> {
-  const text = await response.text();
-  const json = parseJson(text);
-  if (response.ok && json !== undefined) return json as T;
+async function answerOf<T>(response: Response, allowed?: number): Promise<T> {
+  const json = parseJson(await textOf(response));
+  if ((response.ok || response.status === allowed) && json !== undefined) return json as T;
   throw errorOf(json, response.status, response);
+}
+
+/** Reads a body, at most {@link MAX_ANSWER_BYTES}. Not every `fetch` gives it in pieces. */
+async function textOf(response: Response): Promise<string> {
+  const { body, status } = response;
+  if (!body) return response.text();
+  const decoder = new TextDecoder();
+  let [text, length] = ['', 0];
+  for await (const chunk of chunksOf(body)) {
+    length += chunk.length;
+    if (length > MAX_ANSWER_BYTES) {
+      const reason = `the answer is longer than ${MAX_ANSWER_BYTES} bytes`;
+      throw new SignatureAggregatorError(reason, { code: 'invalid_answer', status, requestId: requestIdOf(response) });
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** @param status of the answer; undefined for an event, which has that of the plain answer */

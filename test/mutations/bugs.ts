@@ -154,8 +154,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'return at + before - before;',
     ],
   }),
-  ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
+  ...bugsOf('src/lib/net/exchange.ts', ['test/unit/lib/net', 'test/integration/pchain'], {
     'any number of long bodies are read at once': ['permits.use(await acquireLong())', 'void acquireLong'],
+    'the sentence of an HTTP error names the host': ['sentence && this.address.redactHost(sentence)', 'sentence'],
   }),
   ...bugsOf('src/pchain/rpc/json-rpc.ts', ['test/integration/pchain'], {
     'an API that has recovered stays put aside': [
@@ -178,7 +179,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/pchain/rpc/json-rpc-attempt.ts', ['test/integration/pchain'], {
     'an answer to another request is taken': ['if (response.id !== id) throw', 'if (response.id === undefined) throw'],
     'an unknown error under an HTTP error is an answer': ["&& judged.subject === 'unknown'", '&& false'],
-    'the sentence of an HTTP error names the host': ['sentence && address.redactHost(sentence)', 'sentence'],
   }),
   ...bugsOf('src/pchain/rpc/validators-at.ts', ['test/integration/pchain/validators-at.test.ts'], {
     'the proposed height is not read again after its set': ['if (after.result === height) return set;', 'return set;'],
@@ -886,7 +886,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'weightOf(seen, LAST_RESORT);',
     ],
   }),
-  ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
+  ...bugsOf('src/lib/net/exchange.ts', ['test/unit/lib/net'], {
     'the body of an error is read to its end': ['    if (part.length < chunk.length) break;\n', ''],
   }),
   ...bugsOf('src/pchain/state/block-range.ts', ['test/unit/pchain/state'], {

@@ -124,10 +124,10 @@ async function askService(
   const query = new URLSearchParams(given.map(([parameter, value]) => [parameter, String(value)])).toString();
   const suffix = query === '' ? '' : `?${query}`;
   if (transaction === undefined) {
-    return client.follow({ method: 'POST', path: `${path}${suffix}`, body }, SignedMessageBody, onEvent);
+    return client.follow({ path: `${path}${suffix}`, body }, SignedMessageBody, onEvent);
   }
   const ofTransaction = `${path}/${encodeURIComponent(transaction.id)}${suffix}`;
-  return client.follow({ method: 'GET', path: ofTransaction }, SignedMessageBody, onEvent);
+  return client.follow({ path: ofTransaction }, SignedMessageBody, onEvent);
 }
 
 function prepareOwn(

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load/load-config.ts';
 import { maskedUrl } from '../../config/schema/mask.ts';
-import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
-import { openHttpPool } from '../../lib/net/http-port.ts';
+import { Exchange } from '../../lib/net/exchange.ts';
 import { describeTransportError } from '../../lib/net/transport-error.ts';
 import { EXIT, type ExitCode } from '../io/exit-codes.ts';
 import { parseAddress } from '../io/input.ts';
@@ -55,21 +54,11 @@ async function findProblem(args: readonly string[], service: string | undefined)
 
 /** `fetch` would block some ports, such as 6000. */
 async function statusOf(url: string): Promise<number> {
-  const address = new EndpointAddress({ baseUrl: url });
-  const http = openHttpPool(address.origin, { connections: 1 });
-  try {
-    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-    const { statusCode, body } = await http.request({
-      method: 'GET',
-      path: address.path(''),
-      headers: address.headers,
-      signal,
-    });
-    await body.dump();
-    return statusCode;
-  } finally {
-    await http.destroy();
-  }
+  await using exchange = new Exchange({ baseUrl: url }, { connections: 1 });
+  const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+  const { status, body } = await exchange.send({ method: 'GET', target: '', signal });
+  await body.dump();
+  return status;
 }
 
 /** Returns the given arguments, or with `--of-process N` those of that process if it is the service. */

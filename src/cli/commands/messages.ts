@@ -93,7 +93,7 @@ async function follow(
       await using client = openClient(options);
       const path = `${await client.networkPath(options.network, undefined)}/messages`;
       const after = cursorOf();
-      const events = client.stream(`${path}?${queryOf(options, { after })}`, undefined, signal);
+      const events = client.stream(`${path}?${queryOf(options, { after })}`, signal);
       for await (const { id = after, event, data } of events) {
         failures = 0;
         if (event === 'expired') throw expired(data);

@@ -35,7 +35,8 @@ export async function askSource<Result>(options: SourceOptions, calls: SourceCal
       : await askOwn(options.config, options, calls, bar);
   } catch (error) {
     const failure = asFailure(error);
-    if (options.json === true && failure instanceof ServiceRefusal) print(JSON.stringify(failure.body, undefined, 2));
+    const body = failure instanceof ServiceRefusal ? failure.body : undefined;
+    if (options.json === true && body !== undefined) print(JSON.stringify(body, undefined, 2));
     throw error;
   }
 }

@@ -1,32 +1,23 @@
 import { validateHeaderValue } from 'node:http';
+import { Readable } from 'node:stream';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { Dispatcher } from 'undici';
 import {
   AGGREGATION_EVENTS,
   type AggregationEvent,
   type AggregationEventKind,
 } from '../../api/aggregation/progress-records.ts';
-import { readEvents, type StreamEvent } from '../../client/event-stream.ts';
-import { API_KEY_HEADER } from '../../client/http-call.ts';
+import { SignatureAggregatorError } from '../../client/client-error.ts';
+import type { StreamEvent } from '../../client/event-stream.ts';
+import { API_KEY_HEADER, type Call, Caller } from '../../client/http-call.ts';
 import { findProxyProblem } from '../../config/load/proxy-variables.ts';
 import { maskedUrl } from '../../config/schema/mask.ts';
-import { REQUEST_ID_HEADER } from '../../http/request/request-id.ts';
-import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
-import { openHttpPool } from '../../lib/net/http-port.ts';
+import { Exchange } from '../../lib/net/exchange.ts';
 import { describeTransportError } from '../../lib/net/transport-error.ts';
-import { readBody } from '../../pchain/rpc/read-body.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
 import { parseAddress } from './input.ts';
-import { ServiceRefusal } from './service-refusal.ts';
-import { messageOf } from './text.ts';
-
-/** A page of 1,000 validators and an event of 10,000 validators have up to 1.5 MB. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const EVENTS = 'text/event-stream';
-/** Streams have a comment at least every 10 s. */
-const SILENCE_MS = 30_000;
+import { refusalOfService } from './service-refusal.ts';
 
 interface ServiceClientOptions {
   readonly url: string;
@@ -38,28 +29,30 @@ const Readiness = Type.Object({ networks: Type.Array(Type.Object({ name: Type.St
 
 /** Client of a running service. Responses are validated, because the address may belong to another program. */
 export class ServiceClient implements AsyncDisposable {
-  readonly #options: ServiceClientOptions;
-  /** With a path before all routes, if the service is behind a proxy. */
-  readonly #address: EndpointAddress;
+  readonly #timeoutMs: number;
   /** For messages, without the password. */
   readonly #url: string;
-  readonly #http: Dispatcher;
+  readonly #exchange: Exchange;
+  readonly #caller: Caller;
   readonly #signal: AbortSignal;
 
   /** @throws {CommandFailure} if the URL is invalid, or the key cannot be sent */
-  constructor(options: ServiceClientOptions) {
-    const url = parseAddress(options.url, '--url', 'the address of a service, such as http://127.0.0.1:8080');
+  constructor({ url: given, apiKey, timeoutMs }: ServiceClientOptions) {
+    const url = parseAddress(given, '--url', 'the address of a service, such as http://127.0.0.1:8080');
     if (url.search !== '' || url.hash !== '') {
       throw usageFailure('--url must be an address without a query and without a fragment');
     }
-    requireSendable(options.apiKey);
+    requireSendable(apiKey);
     const proxyProblem = findProxyProblem();
     if (proxyProblem !== undefined) throw usageFailure(proxyProblem);
-    this.#options = options;
-    this.#url = maskedUrl(options.url);
-    this.#address = new EndpointAddress({ baseUrl: url.href });
-    this.#http = openHttpPool(url.origin, { connections: 1 });
-    this.#signal = AbortSignal.timeout(options.timeoutMs);
+    this.#timeoutMs = timeoutMs;
+    this.#url = maskedUrl(given);
+    this.#exchange = new Exchange({ baseUrl: url.href }, { connections: 1 });
+    // The exchange has the address, with the password and the path of a proxy.
+    const options = { baseUrl: '', fetch: fetchOver(this.#exchange), maxRetries: 0 };
+    // The signal bounds a call; the caller's own time ends streams that are silent.
+    this.#caller = new Caller({ ...options, apiKey, timeoutMs: timeoutMs + CALLER_GRACE_MS });
+    this.#signal = AbortSignal.timeout(timeoutMs);
   }
 
   /**
@@ -74,16 +67,13 @@ export class ServiceClient implements AsyncDisposable {
 
   async #networkOf(networkID: number | undefined): Promise<string> {
     // The route lists the networks before the service is ready, too.
-    const { networks } = await this.get('/health/ready', Readiness, [503]);
+    const { networks } = await this.#ask({ path: '/health/ready', allowed: 503 }, Readiness);
     return chooseNetwork('the service', networks, networkID).name;
   }
 
-  /**
-   * @param allowed error statuses whose bodies match the schema, too
-   * @throws {CommandFailure}
-   */
-  async get<Schema extends TSchema>(path: string, schema: Schema, allowed: readonly number[] = []) {
-    return this.#read(schema, await this.#send({ method: 'GET', path }), allowed);
+  /** @throws {CommandFailure} */
+  get<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
+    return this.#ask({ path }, schema);
   }
 
   /** Returns the result of a route that takes no body. @throws {CommandFailure} */
@@ -94,31 +84,17 @@ export class ServiceClient implements AsyncDisposable {
   /**
    * Returns the result of a route that may send events first; older services do not.
    *
+   * @param call with a body for a POST
    * @throws {CommandFailure}
    */
-  async follow<Schema extends TSchema>(
-    { method, path, body: sent }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: object },
+  follow<Schema extends TSchema>(
+    call: Pick<Call, 'path' | 'body'>,
     schema: Schema,
     onEvent: (event: AggregationEvent) => void,
   ): Promise<Static<Schema>> {
-    const response = await this.#send({
-      method,
-      path,
-      headers: { accept: `${EVENTS}, application/json;q=0.5` },
-      ...(sent && { body: JSON.stringify(sent) }),
+    return this.#ask(call, schema, ({ event, data }) => {
+      if (isKnown(event) && Value.Check(AGGREGATION_EVENTS[event], data)) onEvent({ event, data } as AggregationEvent);
     });
-    if (!String(response.headers['content-type']).startsWith(EVENTS)) return this.#read(schema, response);
-    try {
-      for await (const { event, data } of readEvents(response.body as AsyncIterable<Uint8Array>)) {
-        if (event === 'result') return this.#checked(schema, data);
-        if (event === 'error') throw refusalOf(data, response);
-        if (isKnown(event) && Value.Check(AGGREGATION_EVENTS[event], data))
-          onEvent({ event, data } as AggregationEvent);
-      }
-    } catch (error) {
-      throw error instanceof CommandFailure ? error : this.#describe(error);
-    }
-    throw new CommandFailure(EXIT.later, `${this.#url} broke off its answer; try again`);
   }
 
   /**
@@ -127,80 +103,69 @@ export class ServiceClient implements AsyncDisposable {
    * @param signal ends the stream, whose time is not limited
    * @throws {CommandFailure}
    */
-  async *stream(path: string, lastEventID: string | undefined, signal: AbortSignal): AsyncGenerator<StreamEvent> {
-    const headers = { accept: EVENTS, ...(lastEventID !== undefined && { 'last-event-id': lastEventID }) };
-    const response = await this.#send({ method: 'GET', path, headers, signal });
-    if (!String(response.headers['content-type']).startsWith(EVENTS)) {
-      await this.#read(Type.Never(), response);
-      return;
-    }
+  async *stream(path: string, signal: AbortSignal): AsyncGenerator<StreamEvent> {
     try {
-      for await (const event of readEvents(response.body as AsyncIterable<Uint8Array>)) {
-        if (event.event === 'error') throw refusalOf(event.data, response);
-        yield event;
-      }
+      yield* this.#caller.events({ path, signal });
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof CommandFailure) throw error;
-      throw new CommandFailure(EXIT.later, `${this.#url} broke off its events: ${messageOf(error)}`, { cause: error });
+      throw this.#failureOf(error);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#http.destroy();
+    await this.#exchange[Symbol.asyncDispose]();
   }
 
-  async #send(request: Omit<Dispatcher.RequestOptions, 'origin'>): Promise<Dispatcher.ResponseData> {
-    const { apiKey, timeoutMs } = this.#options;
-    try {
-      return await this.#http.request({
-        ...request,
-        path: this.#address.path(request.path),
-        headers: {
-          ...this.#address.headers,
-          ...(request.body !== undefined && { 'content-type': 'application/json' }),
-          ...(apiKey !== undefined && { [API_KEY_HEADER]: apiKey }),
-          ...(request.headers as Record<string, string>),
-        },
-        signal: this.#signal,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-        ...(request.signal && { signal: request.signal, bodyTimeout: SILENCE_MS }),
-      });
-    } catch (error) {
-      throw this.#describe(error);
-    }
-  }
-
-  async #read<Schema extends TSchema>(
+  async #ask<Schema extends TSchema>(
+    call: Call,
     schema: Schema,
-    response: Dispatcher.ResponseData,
-    allowed: readonly number[] = [],
+    onEvent?: (event: StreamEvent) => void,
   ): Promise<Static<Schema>> {
-    const { statusCode, body } = response;
-    let text: string;
-    try {
-      text = await readBody(body, MAX_ANSWER_BYTES);
-    } catch (error) {
-      throw this.#describe(error);
-    }
-    const json = parseJson(text);
-    if (statusCode < 300 || allowed.includes(statusCode)) return this.#checked(schema, json);
-    throw refusalOf(json, response);
-  }
-
-  #checked<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
-    if (Value.Check(schema, body)) return body;
+    const sent = { ...call, signal: this.#signal };
+    const asking = onEvent === undefined ? this.#caller.json(sent) : this.#caller.result(sent, onEvent);
+    const answer = await asking.catch((error: unknown) => {
+      if (!this.#signal.aborted) throw this.#failureOf(error);
+      const silent = `${this.#exchange.address.origin} gave no answer within ${this.#timeoutMs / 1_000} s`;
+      throw later(`${silent}: try again, or give it more time by --timeout`, error);
+    });
+    if (Value.Check(schema, answer)) return answer;
     throw usageFailure(`what answers at ${this.#url} is no signature aggregator that is known here; check --url`);
   }
 
-  #describe(cause: unknown): CommandFailure {
-    const seconds = this.#options.timeoutMs / 1_000;
-    const problem = this.#signal.aborted
-      ? `gave no answer within ${seconds} s: try again, or give it more time by --timeout`
-      : `cannot be asked: ${describeTransportError(cause)}; give the address of a running service by --url, or do without one by --config`;
-    return new CommandFailure(EXIT.later, `${this.#address.origin} ${problem}`, { cause });
+  #failureOf(error: unknown): unknown {
+    if (!(error instanceof SignatureAggregatorError)) return error;
+    if (error.code !== 'unreachable') return refusalOfService(error);
+    if (error.cause === undefined) return later(`${this.#url} broke off its answer; try again`, error);
+    const advice = 'give the address of a running service by --url, or do without one by --config';
+    const problem = `cannot be asked: ${describeTransportError(error.cause)}`;
+    return later(`${this.#exchange.address.origin} ${problem}; ${advice}`, error);
   }
+}
+
+/** `--timeout` is over before the time of the client's package. */
+const CALLER_GRACE_MS = 1_000;
+
+function later(message: string, cause: unknown): CommandFailure {
+  return new CommandFailure(EXIT.later, message, { cause });
+}
+
+/** Statuses whose answers have no body. */
+const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** A `fetch` of paths at one address. Node's own refuses some ports, such as 6000, and ignores the variables of proxies. */
+function fetchOver(exchange: Exchange): typeof fetch {
+  return async (target, { method, headers, body, signal } = {}) => {
+    const answer = await exchange.send({
+      method: method === 'POST' ? 'POST' : 'GET',
+      target: String(target),
+      headers: headers as Record<string, string>,
+      ...(typeof body === 'string' && { body }),
+      signal: signal as AbortSignal,
+    });
+    const received = Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value)]);
+    const { status } = answer;
+    return new Response(NO_BODY.has(status) ? null : Readable.toWeb(answer.body), { status, headers: received });
+  };
 }
 
 /** @throws {CommandFailure} without the key in its message */
@@ -214,28 +179,8 @@ function requireSendable(apiKey = ''): void {
   }
 }
 
-/** @param body of the response, or the data of an event, which has the time that the header of a plain answer has */
-function refusalOf(body: unknown, { statusCode: status, headers }: Dispatcher.ResponseData): ServiceRefusal {
-  const { retryAfter = headers['retry-after'] } = (body ?? {}) as { readonly retryAfter?: number | string };
-  const { [REQUEST_ID_HEADER]: requestID } = headers;
-  return new ServiceRefusal(body, {
-    status,
-    retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
-    requestID: requestID === undefined ? undefined : String(requestID),
-  });
-}
-
 function isKnown(event: string): event is AggregationEventKind {
   return Object.hasOwn(AGGREGATION_EVENTS, event);
-}
-
-/** Returns undefined for a text that is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -4,10 +4,9 @@ import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
-import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
+import { Exchange } from '../../lib/net/exchange.ts';
 import { readFileLimit } from '../../lib/net/file-limit.ts';
 import { mayStatusPass } from '../../lib/net/http-failure.ts';
-import { openHttpPool } from '../../lib/net/http-port.ts';
 import type { RedisServers } from '../../lib/net/redis-address.ts';
 import { createDataApi } from '../../pchain/rpc/data-api.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
@@ -58,16 +57,10 @@ function judgeStatus(status: number): Pick<CheckedCall, 'words'> & Partial<Pick<
 }
 
 async function requestStatus(endpoint: ApiEndpoint, target: string, signal: AbortSignal): Promise<number> {
-  const address = new EndpointAddress(endpoint);
-  const http = openHttpPool(address.origin, { connections: 1 });
-  try {
-    const path = address.path(target);
-    const { statusCode, body } = await http.request({ method: 'GET', path, headers: address.headers, signal });
-    await body.dump({ limit: MAX_BODY_BYTES, signal });
-    return statusCode;
-  } finally {
-    await http.destroy();
-  }
+  await using exchange = new Exchange(endpoint, { connections: 1 });
+  const { status, body } = await exchange.send({ method: 'GET', target, signal });
+  await body.dump({ limit: MAX_BODY_BYTES, signal });
+  return status;
 }
 
 /** Asks the data API for an invented validation. */

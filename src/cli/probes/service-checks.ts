@@ -9,7 +9,7 @@ import type { ListenSettings } from '../../http/server/listen-error.ts';
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { createFolder } from '../../lib/net/create-folder.ts';
 import { describeFileError } from '../../lib/net/file-error.ts';
-import { openHttpPool } from '../../lib/net/http-port.ts';
+import { Exchange } from '../../lib/net/exchange.ts';
 import { type IdentityFiles, openIdentity } from '../../p2p/identity/identity.ts';
 import { RECORD_FILES, RECORD_SCHEMA } from '../../record/record-store.ts';
 import { checkDatabase, checkStoreFolder } from '../../store/local/sqlite.ts';
@@ -176,17 +176,15 @@ function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException 
 
 /** Whether a service with the networks of this configuration answers. */
 async function tellsNetworks(url: string, networks: Config['networks']): Promise<boolean> {
-  const { origin, pathname: path } = new URL(url);
-  const http = openHttpPool(origin, { connections: 1, maxResponseSize: MAX_READY_BYTES });
+  await using exchange = new Exchange({ baseUrl: url }, { connections: 1, maxResponseSize: MAX_READY_BYTES });
   try {
-    const { body } = await http.request({ method: 'GET', path, signal: AbortSignal.timeout(READY_TIMEOUT_MS) });
+    const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
+    const { body } = await exchange.send({ method: 'GET', target: '', signal });
     const ready = await body.json();
     const listed = isObject(ready) && Array.isArray(ready['networks']) ? (ready['networks'] as unknown[]) : [];
     const names = new Set(listed.map((one) => isObject(one) && one['name']));
     return networks.every(({ name }) => names.has(name));
   } catch {
     return false;
-  } finally {
-    await http.destroy();
   }
 }

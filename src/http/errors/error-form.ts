@@ -15,7 +15,7 @@ export interface ErrorForm {
   /** Names of the API's fields, by the part of a request that an error may be about. */
   readonly fieldNames: Readonly<Record<RequestPart, string>>;
   statusOf(code: ErrorCode): number;
-  bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): unknown;
+  bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): object;
 }
 
 /** Names of the service's API, by the part of a request. */

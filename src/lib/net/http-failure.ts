@@ -26,9 +26,10 @@ export function retryAfterSeconds(retryAfterMs: number): number {
 
 const MAX_LINE_LENGTH = 200;
 
-/** Returns the sentence of an error body: the message of a JSON error, else the first line. Undefined for a page or an empty body. */
+/** Returns the sentence of an error body: the text of a JSON error, else the first line. Undefined for a page or an empty body. */
 export function sentenceOf(body: string): string | undefined {
-  const text = (messageOf(tryParse(() => parseJson(body, 'body'))) ?? body).trim();
+  const [found = body] = [errorTextOf(tryParse(() => parseJson(body, 'body')))].flat();
+  const text = found.trim();
   const [line = ''] = text.split(/[\r\n]/, 1);
   // Control characters could change a terminal.
   const plain = line.replaceAll(/\p{Cc}/gu, ' ').trim();
@@ -40,9 +41,13 @@ export function shortened(sentence: string): string {
   return sentence.length <= MAX_LINE_LENGTH ? sentence : `${sentence.slice(0, MAX_LINE_LENGTH)}…`;
 }
 
-/** The forms of gateways: `{"message"}`, `{"error": "text"}`, `{"error": {"message"}}`, `{"detail"}`. */
-function messageOf(body: unknown): string | undefined {
+/** Returns the text, or the list of texts, in the forms of gateways: `{"message"}`, `{"error": "text"}`, `{"error": {"message"}}`, `{"detail"}`. */
+export function errorTextOf(body: unknown): string | readonly string[] | undefined {
   if (!isObject(body)) return undefined;
   const { error, message, detail } = body;
-  return [message, isObject(error) ? error['message'] : error, detail].find((value) => typeof value === 'string');
+  for (const found of [message, isObject(error) ? error['message'] : error, detail]) {
+    const texts = [found].flat().filter((text): text is string => typeof text === 'string' && text !== '');
+    if (texts.length > 0) return Array.isArray(found) ? texts : texts[0];
+  }
+  return undefined;
 }

@@ -1,16 +1,11 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { startDeadline } from '../../lib/concurrency/deadline.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
-import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
-import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
-import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
-import { describeTransportError, rethrowMisuse } from '../../lib/net/transport-error.ts';
+import { Exchange, ExchangeError } from '../../lib/net/exchange.ts';
+import type { OpenHttp } from '../../lib/net/http-port.ts';
 import type { TxID, ValidationID } from '../../warp/ids.ts';
 import { parseExactJson } from '../codec/exact-json.ts';
 import { readArray, readId, readObject } from '../codec/json-fields.ts';
 import { ApiError } from './api-error.ts';
-import { readBody, readErrorBody } from './read-body.ts';
 
 export type DataApi = ReturnType<typeof createDataApi>;
 
@@ -28,30 +23,13 @@ const PAGE_SIZE = 10;
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
 
-export function createDataApi(options: DataApiOptions) {
-  const { network, clock, timeoutMs, openHttp = openHttpPool } = options;
-  const address = new EndpointAddress(options.endpoint);
-  const http = openHttp(address.origin, { connections: MAX_CONNECTIONS, connectTimeout: timeoutMs });
-
-  async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {
-    const { statusCode, headers, body } = await http.request({
-      method: 'GET',
-      path: address.path(`/v1/networks/${network}/blockchains/p-chain/transactions?${query}`),
-      headers: address.headers,
-      signal,
-    });
-    if (statusCode !== 200) {
-      const sentence = sentenceOf(await readErrorBody(body));
-      const describe = (redacted: string | undefined): string =>
-        `answered HTTP status ${statusCode}${redacted === undefined ? '' : `: ${shortened(redacted)}`}`;
-      const kind = mayStatusPass(statusCode) ? 'unavailable' : 'invalid_response';
-      throw new ApiError(kind, `the data API ${describe(sentence && address.redactHost(sentence))}`, {
-        detail: `the data API at ${address.host} ${describe(sentence && address.redact(sentence))}`,
-        retryAfterMs: parseRetryAfterMs(headers['retry-after'], clock.now()),
-      });
-    }
-    return readBody(body, MAX_RESPONSE_BYTES);
-  }
+export function createDataApi({ endpoint, network, clock, timeoutMs, openHttp }: DataApiOptions) {
+  const exchange = new Exchange(endpoint, {
+    clock,
+    openHttp,
+    connections: MAX_CONNECTIONS,
+    connectTimeout: timeoutMs,
+  });
 
   return {
     /**
@@ -61,27 +39,35 @@ export function createDataApi(options: DataApiOptions) {
      * @throws {ApiError}, or the signal's reason
      */
     async transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]> {
-      using deadline = startDeadline(clock, timeoutMs, 'asking the data API', signal);
       const pageSize = String(PAGE_SIZE);
       const query = new URLSearchParams({ l1ValidationId: validationID, sortOrder: 'asc', pageSize });
       try {
-        const reply = readObject(parseExactJson(await read(query, deadline.signal), 'data API'), 'data API');
-        // The caller reads each from the node, so the page size is enforced here.
-        return readArray(reply.transactions, 'transactions')
-          .slice(0, PAGE_SIZE)
-          .map((transaction) => readId<TxID>(readObject(transaction, 'transaction').txHash, 'txHash'));
-      } catch (cause) {
-        signal.throwIfAborted();
-        if (cause instanceof ApiError) throw cause;
-        rethrowMisuse(cause);
-        const isResponse = cause instanceof ParseError;
-        const reason = isResponse ? cause.message : 'no response';
-        throw new ApiError(isResponse ? 'invalid_response' : 'unavailable', `the data API: ${reason}`, {
+        return await exchange.read({
+          method: 'GET',
+          target: `/v1/networks/${network}/blockchains/p-chain/transactions?${query}`,
+          signal,
+          timeoutMs,
+          maxBytes: MAX_RESPONSE_BYTES,
+          parse: readTransactionIDs,
+        });
+      } catch (error) {
+        if (!(error instanceof ExchangeError)) throw error;
+        const { mayPass, message, detail, cause, retryAfterMs } = error;
+        throw new ApiError(mayPass ? 'unavailable' : 'invalid_response', `the data API: ${message}`, {
           cause,
-          detail: `the data API at ${address.host}: ${describeTransportError(cause)}`,
+          detail: `the data API at ${exchange.address.host}: ${detail}`,
+          retryAfterMs,
         });
       }
     },
-    [Symbol.asyncDispose]: () => http.destroy(),
+    [Symbol.asyncDispose]: () => exchange[Symbol.asyncDispose](),
   };
+}
+
+/** The caller reads each transaction from the node, so the page size is enforced. @throws {ParseError} */
+function readTransactionIDs(text: string): TxID[] {
+  const { transactions } = readObject(parseExactJson(text, 'data API'), 'data API');
+  return readArray(transactions, 'transactions')
+    .slice(0, PAGE_SIZE)
+    .map((transaction) => readId<TxID>(readObject(transaction, 'transaction').txHash, 'txHash'));
 }

@@ -1,18 +1,13 @@
-import type { Dispatcher } from 'undici';
-import type { Clock } from '../../lib/concurrency/clock.ts';
-import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
 import type { EndpointAddress } from '../../lib/net/endpoint-address.ts';
-import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
-import { describeTransportError, describeWithoutHosts, rethrowMisuse } from '../../lib/net/transport-error.ts';
+import { type Exchange, ExchangeError } from '../../lib/net/exchange.ts';
 import { currentSpan } from '../../telemetry/spans.ts';
 import { encodeExactJson, parseExactJson } from '../codec/exact-json.ts';
 import { type JsonObject, readObject, readString } from '../codec/json-fields.ts';
 import type { Rejection } from './api-error.ts';
 import { type Attempt, type AttemptFailure, type AttemptRejection, describeRejection } from './call-outcome.ts';
 import { judgeRejection } from './judge-rejection.ts';
-import { readBody, readErrorBody } from './read-body.ts';
 
 /** Calls must be idempotent: they are repeated after failures. */
 export interface JsonRpcRequest<Result> {
@@ -29,10 +24,8 @@ export interface JsonRpcRequest<Result> {
 }
 
 export interface AttemptOptions {
-  readonly address: EndpointAddress;
-  readonly http: Dispatcher;
+  readonly exchange: Exchange;
   readonly id: number;
-  readonly clock: Clock;
   readonly timeoutMs: number;
   /** Permits to read long bodies. */
   readonly longBodies: FairSemaphore;
@@ -46,72 +39,42 @@ const NOT_SERVED: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 /** Sends one request to one endpoint, and judges the response. @throws only the reason of `signal` */
 export async function sendOnce<Result>(
   request: JsonRpcRequest<Result>,
-  { address, http, id, clock, timeoutMs, longBodies, signal }: AttemptOptions,
+  { exchange, id, timeoutMs, longBodies, signal }: AttemptOptions,
 ): Promise<Attempt<Result>> {
-  using deadline = startDeadline(clock, timeoutMs, 'an attempt', signal);
-  let text: string;
-  let retryAfterMs: number | undefined;
   try {
-    const { statusCode, headers, body } = await http.request({
+    return await exchange.read<Attempt<Result>>({
       method: 'POST',
-      path: address.path(request.path),
-      headers: { ...address.headers, 'content-type': 'application/json', ...currentSpan().headers },
+      target: request.path,
       body: encodeExactJson({ jsonrpc: '2.0', id, method: request.method, params: request.params }),
-      signal: deadline.signal,
+      headers: currentSpan().headers,
+      signal,
+      timeoutMs,
+      maxBytes: request.maxResponseBytes,
+      acquireLong: (ended) => longBodies.acquire({ key: undefined }, ended),
+      parse(text, { retryAfterMs }) {
+        const response = parseResponse(text, id);
+        if ('rejection' in response) return judgeError(response.rejection, retryAfterMs, exchange.address);
+        return { status: 'responded', result: request.parseResult(response.result, text) };
+      },
     });
-    retryAfterMs = parseRetryAfterMs(headers['retry-after'], clock.now());
-    if (statusCode < 200 || statusCode > 299) {
-      return judgeStatus(statusCode, retryAfterMs, await readErrorBody(body), address);
-    }
-    text = await readBody(body, request.maxResponseBytes, () =>
-      longBodies.acquire({ key: undefined }, deadline.signal),
-    );
-  } catch (cause) {
-    signal.throwIfAborted();
-    rethrowMisuse(cause);
-    if (cause instanceof ParseError) return invalidResponse(cause);
-    if (deadline.signal.aborted) return unavailable('timeout', `no response within ${timeoutMs} ms`);
-    return {
-      ...unavailable('transport', describeWithoutHosts(cause)),
-      detail: address.redact(describeTransportError(cause)),
-      cause,
-    };
-  }
-  try {
-    const response = parseResponse(text, id);
-    if ('rejection' in response) return judgeError(response.rejection, retryAfterMs, address);
-    return { status: 'responded', result: request.parseResult(response.result, text) };
-  } catch (cause) {
-    if (!(cause instanceof ParseError)) throw cause;
-    return invalidResponse(cause);
+  } catch (error) {
+    if (error instanceof ExchangeError) return judgeFailure(error, exchange.address);
+    throw error;
   }
 }
 
-function judgeStatus(
-  status: number,
-  retryAfterMs: number | undefined,
-  body: string,
-  address: EndpointAddress,
-): Attempt<never> {
-  const kind = NOT_SERVED.has(status) ? 'method_refused' : mayStatusPass(status) ? 'unavailable' : 'invalid_response';
+function judgeFailure(error: ExchangeError, address: EndpointAddress): Attempt<never> {
+  const { status = 0, mayPass, body, retryAfterMs, reason, message, detail, cause } = error;
+  const kind = NOT_SERVED.has(status) ? 'method_refused' : mayPass ? 'unavailable' : 'invalid_response';
   if (kind !== 'unavailable') {
     // Some gateways send JSON-RPC errors with such a status. With it, an error of an unknown text does not count as an answer.
-    const error = tryParse(() => parseRejection(readObject(parseExactJson(body, 'response'), 'response')));
-    const judged = error && judgeError(error, retryAfterMs, address);
+    const rejection = tryParse(() => parseRejection(readObject(parseExactJson(body, 'response'), 'response')));
+    const judged = rejection && judgeError(rejection, retryAfterMs, address);
     if (judged !== undefined && !(judged.status === 'rejected' && judged.subject === 'unknown')) return judged;
   }
-  const sentence = sentenceOf(body);
-  const describe = (redacted: string | undefined): string =>
-    `HTTP status ${status}${redacted === undefined ? '' : `: ${shortened(redacted)}`}`;
-  return {
-    status: 'failed',
-    kind,
-    reason: 'http_status',
-    message: describe(sentence && address.redactHost(sentence)),
-    detail: describe(sentence && address.redact(sentence)),
-    // Only with these statuses is `Retry-After` the pause of a limit or an overload.
-    ...((status === 429 || status === 503) && { retryAfterMs }),
-  };
+  // Only with these statuses is `Retry-After` the pause of a limit or an overload.
+  const pause = (status === 429 || status === 503) && { retryAfterMs };
+  return { status: 'failed', kind, reason, message, detail, cause, ...pause };
 }
 
 function judgeError(
@@ -160,12 +123,4 @@ function parseRejection(response: JsonObject): Rejection | undefined {
   const { code, message } = readObject(response.error, 'error');
   if (typeof code !== 'number' || !Number.isSafeInteger(code)) throw new ParseError('error', 'has no integer code');
   return { code, message: readString(message, 'message of the error') };
-}
-
-function unavailable(reason: AttemptFailure['reason'], message: string): AttemptFailure {
-  return { status: 'failed', kind: 'unavailable', reason, message };
-}
-
-function invalidResponse(cause: ParseError): AttemptFailure {
-  return { status: 'failed', kind: 'invalid_response', reason: 'invalid_response', message: cause.message, cause };
 }

@@ -2,8 +2,8 @@ import { type Clock, type Random, sleep } from '../../lib/concurrency/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
 import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
-import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
-import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
+import { Exchange } from '../../lib/net/exchange.ts';
+import type { OpenHttp } from '../../lib/net/http-port.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import { currentSpan, inSpan } from '../../telemetry/spans.ts';
 import { ApiError, type ApiErrorKind } from './api-error.ts';
@@ -99,7 +99,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClien
 class FailoverClient implements JsonRpcClient {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #openHttp: OpenHttp;
+  readonly #openHttp: OpenHttp | undefined;
   readonly #states: EndpointStates;
   readonly #limits: JsonRpcLimits;
   readonly #metrics: ReturnType<typeof declareApiMetrics>;
@@ -110,7 +110,7 @@ class FailoverClient implements JsonRpcClient {
   #current: readonly OpenEndpoint[];
 
   constructor(options: JsonRpcClientOptions) {
-    const { clock, random, openHttp = openHttpPool, states = createEndpointStates(clock) } = options;
+    const { clock, random, openHttp, states = createEndpointStates(clock) } = options;
     this.#clock = clock;
     this.#random = random;
     this.#openHttp = openHttp;
@@ -125,7 +125,7 @@ class FailoverClient implements JsonRpcClient {
   useEndpoints(endpoints: readonly ApiEndpoint[]): void {
     const before = this.#current;
     this.#current = this.#openAll(endpoints);
-    for (const { http } of before) void http.destroy();
+    for (const { exchange } of before) void exchange[Symbol.asyncDispose]();
   }
 
   call<Result>({ signal, ...request }: JsonRpcCall<Result>): Promise<Result> {
@@ -159,12 +159,13 @@ class FailoverClient implements JsonRpcClient {
   #openAll(endpoints: readonly ApiEndpoint[]): readonly OpenEndpoint[] {
     if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
     return endpoints.map((endpoint) => {
-      const address = new EndpointAddress(endpoint);
-      const http = this.#openHttp(address.origin, {
+      const exchange = new Exchange(endpoint, {
+        clock: this.#clock,
+        openHttp: this.#openHttp,
         connections: this.#limits.maxConnections,
         connectTimeout: this.#limits.attemptTimeoutMs,
       });
-      return { host: address.host, address, http, state: this.#states.of(endpoint), asideUntilMs: HEALTHY };
+      return { host: exchange.address.host, exchange, state: this.#states.of(endpoint), asideUntilMs: HEALTHY };
     });
   }
 
@@ -225,7 +226,7 @@ class FailoverClient implements JsonRpcClient {
     request: JsonRpcRequest<Result>,
     signal: AbortSignal,
   ): Promise<Attempt<Result>> {
-    const { address, http, state } = endpoint;
+    const { exchange, state } = endpoint;
     const method = `${request.path} ${request.method}`;
     const known = findKnownFailure(state, method);
     if (known !== undefined) return known;
@@ -236,8 +237,8 @@ class FailoverClient implements JsonRpcClient {
     }
     this.#lastId += 1;
     const timeoutMs = this.#limits.attemptTimeoutMs;
-    const [id, clock, longBodies] = [this.#lastId, this.#clock, this.#longBodies];
-    const attempt = await sendOnce(request, { address, http, id, clock, timeoutMs, longBodies, signal });
+    const [id, longBodies] = [this.#lastId, this.#longBodies];
+    const attempt = await sendOnce(request, { exchange, id, timeoutMs, longBodies, signal });
     if (attempt.status === 'failed') {
       this.#metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
       const { kind, rejection, retryAfterMs, message } = attempt;
@@ -257,14 +258,13 @@ class FailoverClient implements JsonRpcClient {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new ApiError('unavailable', 'the service stops and sends no more API calls'));
     await Promise.allSettled(this.#inFlight);
-    await Promise.all(this.#current.map(({ http }) => http.destroy()));
+    await Promise.all(this.#current.map(({ exchange }) => exchange[Symbol.asyncDispose]()));
   }
 }
 
 interface OpenEndpoint {
   readonly host: string;
-  readonly address: EndpointAddress;
-  readonly http: ReturnType<OpenHttp>;
+  readonly exchange: Exchange;
   readonly state: EndpointState;
   /** Monotonic; {@link HEALTHY} after a response, also after a JSON-RPC error. */
   asideUntilMs: number;

@@ -1,6 +1,7 @@
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { tryParse } from '../../lib/encoding/parse-error.ts';
 import { parseJson } from '../../lib/encoding/parse-json.ts';
+import { errorTextOf } from '../../lib/net/http-failure.ts';
 
 /** Characters of an upstream's error that are passed on, over all parts of a list. */
 const MAX_LENGTH = 2_000;
@@ -13,41 +14,23 @@ export interface RefusalWords {
   readonly rpcBody: string | undefined;
 }
 
-const NOTHING: RefusalWords = { message: undefined, rpcBody: undefined };
-
 /**
- * Finds the text in an error's body: `message` as a text or a list of texts, `error` as a text, or a JSON-RPC error.
+ * Finds the text in an error's body, or in the first error of a JSON-RPC batch.
  *
  * @param redact removes our keys from a text
  */
 export function findRefusalWords(text: string, redact: (text: string) => string): RefusalWords {
   const body = tryParse(() => parseJson(text, 'body'));
-  if (body === undefined) return NOTHING;
-  const rpcMessage = [body]
-    .flat()
-    .map(rpcMessageOf)
-    .find((message) => message !== undefined);
+  const rpcError = [body].flat().find(isRpcError);
+  const found = errorTextOf(rpcError ?? body);
   return {
-    message: rpcMessage === undefined ? messageOf(body, redact) : cut(redact(rpcMessage)),
-    rpcBody: rpcMessage === undefined ? undefined : redactStrings(text, redact),
+    message: typeof found === 'string' ? redact(found).slice(0, MAX_LENGTH) : found && cutAll(found, redact),
+    rpcBody: rpcError === undefined ? undefined : redactStrings(text, redact),
   };
 }
 
-function messageOf(body: unknown, redact: (text: string) => string): RefusalWords['message'] {
-  if (!isObject(body)) return undefined;
-  const { message, error } = body;
-  const parts = [message].flat().filter((part) => typeof part === 'string' && part !== '');
-  const [first] = parts;
-  if (Array.isArray(message) && first !== undefined) return cutAll(parts as string[], redact);
-  const found = first ?? error;
-  return typeof found === 'string' && found !== '' ? cut(redact(found)) : undefined;
-}
-
-/** Returns the message of a JSON-RPC error, which may be empty; undefined if the response is no error. */
-function rpcMessageOf(response: unknown): string | undefined {
-  if (!isObject(response) || response['jsonrpc'] !== '2.0' || !isObject(response['error'])) return undefined;
-  const { message } = response['error'];
-  return typeof message === 'string' ? message : '';
+function isRpcError(response: unknown): boolean {
+  return isObject(response) && response['jsonrpc'] === '2.0' && isObject(response['error']);
 }
 
 function cutAll(parts: readonly string[], redact: (text: string) => string): string[] {
@@ -60,10 +43,6 @@ function cutAll(parts: readonly string[], redact: (text: string) => string): str
     kept.push(text);
   }
   return kept;
-}
-
-function cut(text: string): string | undefined {
-  return text === '' ? undefined : text.slice(0, MAX_LENGTH);
 }
 
 /** Redacts the texts of JSON and keeps the rest as written, including the digits of numbers. */

@@ -3,13 +3,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { tryParse } from '../../lib/encoding/parse-error.ts';
 import { parseJson } from '../../lib/encoding/parse-json.ts';
-import { parseRetryAfterMs, retryAfterSeconds } from '../../lib/net/http-failure.ts';
+import type { Answer } from '../../lib/net/exchange.ts';
+import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
 /** An answer as received. A body up to the bound of `readAnswer` is a buffer. */
-interface RawAnswer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+interface RawAnswer extends Omit<Answer, 'body'> {
   readonly body: Buffer | Readable;
 }
 
@@ -71,12 +70,9 @@ export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body 
   return isGood ? undefined : 'answered with broken JSON';
 }
 
-/**
- * @param redact removes our keys from a text
- * @param nowMs Unix time
- */
-export function presentAnswer(answer: RawAnswer, redact: (text: string) => string, nowMs: number): UpstreamAnswer {
-  return answer.status < 400 ? presentSuccess(answer) : presentRefusal(answer, redact, nowMs);
+/** @param redact removes our keys from a text */
+export function presentAnswer(answer: RawAnswer, redact: (text: string) => string): UpstreamAnswer {
+  return answer.status < 400 ? presentSuccess(answer) : presentRefusal(answer, redact);
 }
 
 function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
@@ -86,19 +82,15 @@ function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
   return { kind: 'success', status, headers: passed, body };
 }
 
-function presentRefusal(
-  { status, headers, body }: RawAnswer,
-  redact: (text: string) => string,
-  nowMs: number,
-): UpstreamRefusal {
+function presentRefusal(answer: RawAnswer, redact: (text: string) => string): UpstreamRefusal {
+  const { status, body } = answer;
   const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
-  return { kind: 'refusal', status, headers: pickRetry(status, headers, nowMs), ...findRefusalWords(text, redact) };
+  return { kind: 'refusal', status, headers: pickRetry(answer), ...findRefusalWords(text, redact) };
 }
 
-function pickRetry(status: number, headers: IncomingHttpHeaders, nowMs: number): Record<string, string> {
+function pickRetry({ status, headers, retryAfterMs }: RawAnswer): Record<string, string> {
   const limits = status === 429 ? Object.entries(pick(headers, LIMIT_HEADERS)) : [];
   const integers = limits.filter(([, value]) => /^\d+$/.test(value));
-  const retryAfterMs = parseRetryAfterMs(headers['retry-after'], nowMs);
   return {
     // An upstream may send a date, which few clients read.
     ...(retryAfterMs !== undefined && { 'retry-after': String(retryAfterSeconds(retryAfterMs)) }),

@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
 import { FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
-import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
+import { Exchange } from '../../lib/net/exchange.ts';
 import type { OpenHttp } from '../../lib/net/http-port.ts';
 import { rethrowMisuse } from '../../lib/net/transport-error.ts';
 import type { Span } from '../../telemetry/spans.ts';
@@ -50,8 +50,6 @@ export interface UpstreamClient extends AsyncDisposable {
 
 /** A few round trips around the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** Node's own limit. */
-const MAX_HEADER_BYTES = 16 * 1024;
 /** Bounds the requests in flight to one upstream, streamed answers included. */
 const MAX_CONNECTIONS = 64;
 /** One client may hold three quarters of the connections, a second one three quarters of the rest: streams are as slow as their readers. */
@@ -77,7 +75,6 @@ export function createUpstreamClient({
   maxResponseBytes,
   onCircuit,
 }: UpstreamClientOptions): UpstreamClient {
-  const address = new EndpointAddress(endpoint);
   const breaker = createCircuitBreaker(clock, onCircuit);
   const connections = new FairSemaphore({
     clock,
@@ -86,16 +83,13 @@ export function createUpstreamClient({
     maxQueued: MAX_QUEUED,
     maxQueuedPerKey: () => MAX_QUEUED_OF_ONE,
   });
-  const http = openHttp(address.origin, {
+  // The deadline of a request covers all of it.
+  const exchange = new Exchange(endpoint, {
+    clock,
+    openHttp,
     connections: MAX_CONNECTIONS,
-    pipelining: 1,
-    allowH2: false,
-    maxHeaderSize: MAX_HEADER_BYTES,
     maxResponseSize: maxResponseBytes,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    // The deadline of a request covers all of it.
-    headersTimeout: 0,
-    bodyTimeout: 0,
   });
 
   /**
@@ -152,30 +146,22 @@ export function createUpstreamClient({
   }
 
   async function send({ method, target, body, span }: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
-    const own = span.traceID === undefined ? address.headers : { ...address.headers, ...span.headers };
-    const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
-    const answer = await http.request({
-      method,
-      path: address.path(target),
-      headers,
-      body: body ?? null,
-      signal,
-    });
+    const answer = await exchange.send({ method, target, body, headers: span.headers, signal });
     breaker.connected();
-    const { statusCode: status, headers: received } = answer;
-    const length = Number(received['content-length'] ?? 0);
+    const { status, headers } = answer;
+    const length = Number(headers['content-length'] ?? 0);
     const problem =
-      findHeadProblem(status, received) ?? (length > maxResponseBytes ? tooLong(maxResponseBytes) : undefined);
+      findHeadProblem(status, headers) ?? (length > maxResponseBytes ? tooLong(maxResponseBytes) : undefined);
     if (problem !== undefined) {
       discard(answer.body);
       throw invalid(problem);
     }
     const whole = await readAnswer(answer.body, length);
-    const raw = { status, headers: received, body: whole };
+    const raw = { ...answer, body: whole };
     const bodyProblem = status < 400 ? findBodyProblem(method, raw) : undefined;
     if (isStream(whole) && (status >= 400 || bodyProblem !== undefined)) discard(whole);
     if (bodyProblem !== undefined) throw invalid(bodyProblem);
-    return presentAnswer(raw, (text) => address.redact(text), clock.now());
+    return presentAnswer(raw, (text) => exchange.address.redact(text));
   }
 
   function invalid(problem: string): UpstreamError {
@@ -199,9 +185,7 @@ export function createUpstreamClient({
   return {
     request,
     isCircuitOpen: breaker.isOpen,
-    async [Symbol.asyncDispose](): Promise<void> {
-      await http.destroy();
-    },
+    [Symbol.asyncDispose]: () => exchange[Symbol.asyncDispose](),
   };
 }
 

@@ -78,6 +78,21 @@ test('a call that stays wrong is sent once', async () => {
   expect(requests).toHaveLength(1);
 });
 
+test('an answer is bounded in bytes', async () => {
+  const text = `"${'x'.repeat(16 * 1024 * 1024)}"`;
+  const { caller } = callerOf([() => new Response(text)], { maxRetries: 0 });
+  const tooLong = { code: 'invalid_answer', status: 200, message: 'the answer is longer than 16777216 bytes' };
+  await expect(caller.json({ path: '/' })).rejects.toMatchObject(tooLong);
+  const { caller: other } = callerOf([() => new Response(text.replace('xx', ''))], { maxRetries: 0 });
+  expect(await other.json({ path: '/' })).toHaveLength(16 * 1024 * 1024 - 2);
+});
+
+test('the body of an error status that a call allows is its answer', async () => {
+  const { caller } = callerOf([() => json(503, { networks: [] })], { maxRetries: 0 });
+  expect(await caller.json({ path: '/health/ready', allowed: 503 })).toEqual({ networks: [] });
+  await expect(caller.json({ path: '/health/ready' })).rejects.toMatchObject({ code: 'invalid_answer', status: 503 });
+});
+
 test('a stream ends with its result or its error, and is repeated if it breaks off', async () => {
   vi.spyOn(Math, 'random').mockReturnValue(0);
   onTestFinished(() => void vi.restoreAllMocks());

@@ -37,6 +37,8 @@ test.each<[string, string | undefined]>([
   ['{"error":"no key"}', 'no key'],
   ['{"message":"slow down","error":"x"}', 'slow down'],
   ['{"detail":"gone"}', 'gone'],
+  ['{"message":["a is wrong","b too"]}', 'a is wrong'],
+  ['{"message":"","error":"no key"}', 'no key'],
   ['{"code":1}', '{"code":1}'],
   ['\u001b[31mred\u001b[0m', '[31mred [0m'],
   ['<html><title>403</title>', undefined],
