@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     // Vitest would leave one core to itself, and on two cores take twice as long.
     maxWorkers: '100%',
-    // undici marks what decodes compressed bodies as experimental; src/start.js leaves the warning out, too.
+    // undici marks what decodes compressed bodies as experimental.
     execArgv: ['--disable-warning=ExperimentalWarning'],
     setupFiles: ['test/support/property-sizes.ts'],
     // No test is about time: it only ends what hangs, and not what is slow on a busy machine.

@@ -68,7 +68,8 @@ export async function startService(
     const settings = { networks: { local }, log: { level: 'info' }, server, ...sections };
     await writeFile(config, JSON.stringify(settings));
     // The flags of `npm start`.
-    const args = ['--use-system-ca', '--max-semi-space-size=4', ...nodeArgs, 'src/start.js', '--config', config];
+    const flags = ['--use-system-ca', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning', ...nodeArgs];
+    const args = [...flags, 'src/start.js', '--config', config];
     const service = await startProcess(args, (line) => line.includes('"listening"'));
     const { url, metricsUrl = url } = service.announced as { readonly url: string; readonly metricsUrl?: string };
     return { ...service, url, operationsUrl: new URL(metricsUrl).origin };

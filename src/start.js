@@ -8,10 +8,5 @@ import { join } from 'node:path';
 // others could leave code. If it cannot be written, the start continues without it. NODE_COMPILE_CACHE names another folder, and
 // NODE_DISABLE_COMPILE_CACHE=1 disables it.
 module.enableCompileCache(join(import.meta.dirname, '..', '.cache', 'compiled'));
-// undici marks the decoding of compressed bodies as experimental, which is no news for the user of this program.
-process.removeAllListeners('warning');
-process.on('warning', ({ name, message }) => {
-  if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`);
-});
 // Only under a Node that runs TypeScript.
 await import('./main.ts');

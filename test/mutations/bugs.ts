@@ -517,8 +517,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('package.json', ['test/integration/service/signals.test.ts'], {
     'npm start does not become the service': [
-      '"exec node --use-system-ca --max-semi-space-size=4 src/start.js"',
-      '"node --use-system-ca --max-semi-space-size=4 src/start.js; true"',
+      '"exec node --use-system-ca --max-semi-space-size=4 --disable-warning=ExperimentalWarning src/start.js"',
+      '"node --use-system-ca --max-semi-space-size=4 --disable-warning=ExperimentalWarning src/start.js; true"',
     ],
   }),
   ...bugsOf('src/cli/commands/serve.ts', ['test/integration/service/signals.test.ts'], {

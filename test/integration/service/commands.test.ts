@@ -8,6 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeLogData } from '../../../src/pchain/codec/send-warp-log.ts';
+import { NODE_FLAG } from '../../support/node-flag.ts';
 import { runCommand, runOnTerminal, START } from '../../unit/cli/run-command.ts';
 import { type Behaviour, reply, SILENCE, startStandIn } from '../proxy/stand-in.ts';
 import { shareService } from './shared-service.ts';
@@ -272,7 +273,7 @@ describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
 
   test('watches until it is interrupted', async () => {
     const args = ['--watch', '--json', service.devnet.subnets.l1.subnetID];
-    const child = spawn(process.execPath, [START, 'subnet', ...URL_OPTION, ...args], { env: {} });
+    const child = spawn(process.execPath, [NODE_FLAG, START, 'subnet', ...URL_OPTION, ...args], { env: {} });
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     const { value: line = '' } = await lines.next();
     expect(JSON.parse(line)).toMatchObject({ subnetId: service.devnet.subnets.l1.subnetID });

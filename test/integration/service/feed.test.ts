@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { createParser } from 'eventsource-parser';
 import { expect, onTestFinished, test } from 'vitest';
 import type { FeedMessageRecord } from '../../../src/api/feed/feed-records.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
-import { runCommand } from '../../unit/cli/run-command.ts';
+import { NODE_FLAG } from '../../support/node-flag.ts';
+import { runCommand, START } from '../../unit/cli/run-command.ts';
 import { shareService } from './shared-service.ts';
 
-const START = join(import.meta.dirname, '../../../src/start.js');
 const PATH = '/v1/signatureAggregator/local/messages';
 const service = await shareService(5);
 const { l1 } = service.devnet.subnets;
@@ -55,7 +54,7 @@ test('the command messages prints stored messages, and follows new ones until it
   expect(listed.out).toMatch(new RegExp(`Z  signed   ${stored}  ${l1.blockchainID} \\d+:\\d+  from 0x[0-9a-f]{40}\n`));
   const cursor = /^go on with --after (\S+)\n$/.exec(listed.err)?.[1] ?? '';
   const args = ['messages', '--url', url, '--after', cursor, '--follow', '--json'];
-  const command = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  const command = spawn(process.execPath, [NODE_FLAG, START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
   onTestFinished(() => void command.kill('SIGKILL'));
   const ended = once(command, 'close');
   const errors = text(command.stderr);

@@ -27,7 +27,7 @@ import { signByGoApi, startGoBinary } from './go-binary-process.ts';
 
 const TIMEOUT_MS = 60_000;
 const SCRIPT = join(import.meta.dirname, '../../../src/signature-aggregator');
-const FLAGS = '--use-system-ca --max-semi-space-size=4';
+const FLAGS = '--use-system-ca --max-semi-space-size=4 --disable-warning=ExperimentalWarning';
 const USAGE = /^\nUsage:\nsignature-aggregator --config-file path-to-config +Specifies the config file/;
 
 const folder = mkdtempSync(join(tmpdir(), 'go-binary-'));
@@ -177,7 +177,7 @@ test('convert prints a configuration with the same ports and answers', { timeout
     nodeID = binary.nodeID;
   }
   const entry = join(import.meta.dirname, '../../../src/start.js');
-  await using own = await start([entry, '--config', config], {}, process.execPath);
+  await using own = await start([...FLAGS.split(' '), entry, '--config', config], {}, process.execPath);
   expect(listeningPorts(own.child.pid as number)).toHaveLength(2);
   expect(own.nodeID).toBe(nodeID);
   for (const url of own.urls) {

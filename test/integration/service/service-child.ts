@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NODE_FLAG } from '../../support/node-flag.ts';
 import { followLog } from '../../support/service-log.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -21,7 +22,7 @@ export async function startServiceChild(
   nodeFlags: readonly string[] = [],
   launcher?: readonly string[],
 ) {
-  const [program = '', ...args] = launcher ?? [process.execPath, ...nodeFlags, START];
+  const [program = '', ...args] = launcher ?? [process.execPath, NODE_FLAG, ...nodeFlags, START];
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'service-'));
   opened.defer(() => rm(directory, { recursive: true, force: true }));

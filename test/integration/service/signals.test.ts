@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
+import { NODE_FLAG } from '../../support/node-flag.ts';
 import { START } from './service-child.ts';
 import { NEVER_MS, requestUnderWay, STOPPING, startUpstreamed } from './upstreamed-child.ts';
 
@@ -8,7 +9,7 @@ import { NEVER_MS, requestUnderWay, STOPPING, startUpstreamed } from './upstream
 vi.setConfig({ testTimeout: 180_000 });
 const server = { shutdownTimeoutMs: NEVER_MS };
 const NPM = ['npm', 'start', '--'];
-const NODE = [process.execPath, START];
+const NODE = [process.execPath, NODE_FLAG, START];
 
 function signalGroup({ child }: Awaited<ReturnType<typeof startUpstreamed>>, signal: NodeJS.Signals): void {
   process.kill(-(child.pid as number), signal);

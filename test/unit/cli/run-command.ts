@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import { run } from '../../../src/cli/run.ts';
+import { NODE_FLAG } from '../../support/node-flag.ts';
 
 export const START = join(import.meta.dirname, '../../../src/start.js');
 
@@ -23,7 +24,7 @@ export function runCommand(
   }: { input?: string; env?: Record<string, string>; entry?: string; cwd?: string; stdout?: 'pipe' | number } = {},
 ): Promise<Ended> {
   return collect(
-    spawn(process.execPath, [entry, ...args], {
+    spawn(process.execPath, [NODE_FLAG, entry, ...args], {
       env,
       stdio: ['pipe', stdout, 'pipe'],
       ...(cwd !== undefined && { cwd }),
@@ -55,7 +56,7 @@ export async function runHere(...args: readonly string[]): Promise<Ended> {
 
 /** Runs the command line on a terminal, which mixes both outputs. */
 export function runOnTerminal(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  const line = [process.execPath, START, ...args].map((word) => `'${word}'`).join(' ');
+  const line = [process.execPath, NODE_FLAG, START, ...args].map((word) => `'${word}'`).join(' ');
   // From util-linux; its recording is discarded.
   return collect(
     spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
@@ -71,7 +72,7 @@ export async function exitCodeWithoutReader(
   args: readonly string[],
   output: 'stdout' | 'stderr',
 ): Promise<number | null> {
-  const child = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [NODE_FLAG, START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
   child[output].destroy();
   return (await collect(child, undefined)).code;
 }

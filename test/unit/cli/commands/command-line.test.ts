@@ -9,6 +9,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { listenAdvice } from '../../../../src/cli/io/listen-advice.ts';
 import { ListenError } from '../../../../src/http/server/listen-error.ts';
 import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
+import { NODE_FLAG } from '../../../support/node-flag.ts';
 import { runCommand, runHere } from '../run-command.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
@@ -118,7 +119,7 @@ describe.concurrent('a service that cannot start', { timeout: 120_000 }, () => {
   test('for a devnet with more validators than allowed files has advice, after a line at the start', async () => {
     const child = spawn(
       'sh',
-      ['-c', 'ulimit -n 128; exec "$@"', 'sh', process.execPath, START, '--validators', '200'],
+      ['-c', 'ulimit -n 128; exec "$@"', 'sh', process.execPath, NODE_FLAG, START, '--validators', '200'],
       {
         env: { SIGNATURE_AGGREGATOR_SERVER__PORT: '0', PATH: process.env['PATH'] },
         stdio: ['ignore', 'pipe', 'pipe'],
