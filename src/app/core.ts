@@ -101,7 +101,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const shared = await openShared(opened, config.store.shared, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
-  const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
+  const access = { rules: config.access, trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
   const networks = config.networks.map((network) =>
     opened.use(
@@ -166,7 +166,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
     reportReload,
     async update(next: Config): Promise<ReadonlyMap<string, string>> {
       logger.level = next.log.level;
-      Object.assign(access, next.access);
+      access.rules = next.access;
       upstreams.update(next.upstream.endpoints);
       return updateNetworks(networks, next.networks);
     },

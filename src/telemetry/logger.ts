@@ -22,6 +22,7 @@ export function createLogger(level: LevelWithSilent): Logger {
   const options = { ...LOG_FORM, level, timestamp: pino.stdTimeFunctions.isoTime };
   const destination = pino.destination({ dest: 2, sync: false, ...BUFFER, maxLength: MAX_WAITING_BYTES });
   const logger = pino(options, destination);
+  destinations.set(logger, destination);
   const flushSync = destination.flushSync.bind(destination);
   let isBroken = false;
   let lost = 0;
@@ -46,9 +47,11 @@ export function createLogger(level: LevelWithSilent): Logger {
 
 /** Writes the waiting lines, before other output to standard error. */
 export function flushLog(logger: Logger): void {
-  const { [pino.symbols.streamSym]: stream } = logger as unknown as Record<symbol, { flushSync(): void }>;
-  stream?.flushSync();
+  destinations.get(logger)?.flushSync();
 }
+
+/** What the loggers of {@link createLogger} write to. */
+const destinations = new WeakMap<Logger, { flushSync(): void }>();
 
 /**
  * Errors of our classes are logged by their message and the `detail` that clients do not see, so that an API that is down does not fill

@@ -9,8 +9,7 @@ import type { RouteGroup } from '../request/route-access.ts';
 import { judgeApiKey, judgeNoKey, readApiKey } from './api-keys.ts';
 import { type Allowance, type Charge, takeUnits } from './rate-limiter.ts';
 
-/** Keys and limits are read at each request, so they may be replaced while the service runs. */
-export interface AccessOptions {
+export interface AccessRules {
   /** If there are none, clients' keys are ignored: they may be meant for the API that this service replaces. */
   readonly apiKeys: readonly ApiKey[];
   /** Whether a request without a key is refused; there are keys then. */
@@ -19,6 +18,11 @@ export interface AccessOptions {
   readonly operateWithoutKey?: boolean;
   /** Limit of each client address without a key; undefined if nothing is limited, keys included. */
   readonly unitsPerMinute: number | undefined;
+}
+
+export interface AccessOptions {
+  /** Replaced by a reload, and so read at each request. */
+  rules: AccessRules;
   /** Addresses or CIDR blocks whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   readonly limits: LimitCounters;
@@ -62,15 +66,15 @@ export class AccessGate implements Charging {
         help: 'Units per minute, by the name of the API key; the empty name is each address without a key. Absent if nothing is limited',
         labels: ['key'],
       },
-      () => limitsOf(options),
+      () => limitsOf(options.rules),
     );
   }
 
   /** @returns the reason to refuse the request */
   async admit(context: RequestContext, group: RouteGroup, units: number): Promise<Refusal> {
-    const apiKey = readApiKey(context.request, this.#options.apiKeys);
+    const apiKey = readApiKey(context.request, this.#options.rules.apiKeys);
     context.identify(apiKey === 'unknown' ? undefined : apiKey);
-    const { requireKey = false } = this.#options;
+    const { requireKey = false } = this.#options.rules;
     const refusal = apiKey === undefined ? judgeNoKey(requireKey) : judgeApiKey(apiKey, group, requireKey);
     // A wrong key costs its address what any request costs, so that guessing keys is limited.
     const limited = await this.#charge(context, units, ADVICE);
@@ -90,7 +94,7 @@ export class AccessGate implements Charging {
 
   /** @returns units per minute; undefined if nothing is limited */
   #limitOf({ apiKey }: RequestContext): number | undefined {
-    const { unitsPerMinute } = this.#options;
+    const { unitsPerMinute } = this.#options.rules;
     return unitsPerMinute === undefined ? undefined : (apiKey?.unitsPerMinute ?? unitsPerMinute);
   }
 
@@ -131,7 +135,7 @@ function showLimit(reply: FastifyReply, { unitsPerMinute }: Charge, { remaining,
   reply.header('x-ratelimit-reset', Math.ceil(resetMs / 1_000));
 }
 
-function limitsOf({ apiKeys, unitsPerMinute }: AccessOptions) {
+function limitsOf({ apiKeys, unitsPerMinute }: AccessRules) {
   if (unitsPerMinute === undefined) return [];
   return [{ name: '', unitsPerMinute }, ...apiKeys].map(({ name, unitsPerMinute: value }) => ({
     labels: { key: name },

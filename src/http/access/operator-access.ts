@@ -10,7 +10,7 @@ import type { AccessOptions } from './access.ts';
  * @throws {HttpError} `unauthorized` or `forbidden` if it may concern none
  */
 export function isOperator(request: FastifyRequest, access: AccessOptions, what: string): boolean {
-  const { apiKeys, operateWithoutKey = false } = access;
+  const { apiKeys, operateWithoutKey = false } = access.rules;
   if (apiKeys.length === 0) {
     if (operateWithoutKey && isFromThisMachine(request)) return true;
     throw new HttpError('forbidden', `${what} ${operateWithoutKey ? ELSEWHERE : WITHOUT_KEYS}`);

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { Registry } from 'prom-client';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
-import type { AccessOptions } from '../../../src/http/access/access.ts';
+import type { AccessOptions, AccessRules } from '../../../src/http/access/access.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { Upstreams } from '../../../src/proxy/client/upstreams.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/local/limit-counters.ts';
@@ -41,7 +41,7 @@ export interface UpstreamServiceOptions {
   readonly clock?: Clock;
   readonly corsOrigins?: readonly string[];
   /** No limits by default. */
-  readonly access?: Omit<AccessOptions, 'limits'>;
+  readonly access?: AccessRules & Pick<AccessOptions, 'trustedProxies'>;
   /** The default is separate for each service. */
   readonly limits?: LimitCounters;
   readonly logger?: Logger;
@@ -98,7 +98,7 @@ export async function startUpstreamService({
       passUnknown: upstream.passUnknown,
       rpcMethods: new Set(upstream.rpcMethods),
     },
-    ...(access && { access: { ...access, limits } }),
+    ...(access && { access: { rules: access, trustedProxies: access.trustedProxies, limits } }),
   });
   opened.defer(() => server.close());
   let received = 0;

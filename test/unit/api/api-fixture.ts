@@ -64,8 +64,9 @@ export async function createScriptedServer(options: TestServerOptions = {}) {
 }
 
 /** Limits of a service without keys. */
-export function limitedTo(unitsPerMinute: number, clock = new FakeClock()): AccessOptions {
-  return { apiKeys: [], unitsPerMinute, trustedProxies: [], limits: createMemoryLimitCounters(clock) };
+export function limitedTo(unitsPerMinute: number | undefined, clock: Clock = new FakeClock()): AccessOptions {
+  const rules = { apiKeys: [], unitsPerMinute };
+  return { rules, trustedProxies: [], limits: createMemoryLimitCounters(clock) };
 }
 
 export const UP: NetworkReadiness = {
@@ -124,7 +125,7 @@ export function listenerOptions({
     onRecordedEnd: requests.onRecordedEnd,
     logger: createLogger('silent'),
     tracer: NO_TRACER,
-    access: { apiKeys: [], unitsPerMinute: undefined, trustedProxies: [], limits: createMemoryLimitCounters(clock) },
+    access: limitedTo(undefined, clock),
     bodies,
     corsOrigins: [],
     maxConnections: 1_000,

@@ -325,7 +325,7 @@ describe('a stream', () => {
       },
       claim: () => Promise.reject(new Error('nothing is claimed')),
     };
-    const access = { apiKeys: [], unitsPerMinute: 1_000, trustedProxies: [], limits };
+    const access = { rules: { apiKeys: [], unitsPerMinute: 1_000 }, trustedProxies: [], limits };
     const { get, held, asked, clock, responses } = await start({ access });
     const leaving = new AbortController();
     const answer = get(`/${'1'.repeat(32)}LpoYY`, { headers: EVENTS, signal: leaving.signal });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { summarizeTally } from '../../../../src/aggregation/collection/tally.ts';
 import type { Aggregator } from '../../../../src/aggregation/stages/aggregator.ts';
-import type { AccessOptions } from '../../../../src/http/access/access.ts';
+import type { AccessOptions, AccessRules } from '../../../../src/http/access/access.ts';
 import type { ApiKey } from '../../../../src/http/request/client-identity.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -35,8 +35,9 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-async function start(settings: Partial<AccessOptions>) {
-  const access: AccessOptions = { ...limitedTo(1_000), ...settings };
+async function start(rules: Partial<AccessRules>, trustedProxies: readonly string[] = []) {
+  const { limits } = limitedTo(1_000);
+  const access: AccessOptions = { rules: { apiKeys: [], unitsPerMinute: 1_000, ...rules }, trustedProxies, limits };
   const server = await createTestServer({ access, corsOrigins: ['*'] });
   const common = ({ key: name, remoteAddress = LOCAL, headers }: Sent, id = '') => ({
     remoteAddress,
@@ -105,7 +106,7 @@ describe('where no keys are set, and none is needed for routes of operate', asyn
   });
 
   test('a client behind a trusted proxy of this machine has none', async () => {
-    const proxied = await start({ operateWithoutKey: true, trustedProxies: [LOCAL] });
+    const proxied = await start({ operateWithoutKey: true }, [LOCAL]);
     const response = await proxied.get('/v1/requests', { headers: { 'x-forwarded-for': LOCAL } });
     expect(response.statusCode).toBe(403);
   });

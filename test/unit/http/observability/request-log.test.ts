@@ -39,15 +39,17 @@ describe('a request ID', async () => {
 
 describe('the access line', () => {
   const access: AccessOptions = {
-    apiKeys: [
-      {
-        name: 'of a test',
-        sha256: createHash('sha256').update('a secret key').digest(),
-        unitsPerMinute: 1_000,
-        routes: ['aggregation'],
-      },
-    ],
-    unitsPerMinute: 1_000,
+    rules: {
+      apiKeys: [
+        {
+          name: 'of a test',
+          sha256: createHash('sha256').update('a secret key').digest(),
+          unitsPerMinute: 1_000,
+          routes: ['aggregation'],
+        },
+      ],
+      unitsPerMinute: 1_000,
+    },
     trustedProxies: [],
     limits: createMemoryLimitCounters(new FakeClock()),
   };

@@ -50,8 +50,7 @@ async function start({ answer = async () => RESULT, limits }: Options = {}) {
   });
   const ofLimits = limits ?? createMemoryLimitCounters(systemClock);
   const access = {
-    apiKeys: [],
-    unitsPerMinute: limits && 1_000,
+    rules: { apiKeys: [], unitsPerMinute: limits && 1_000 },
     trustedProxies: ['127.0.0.1'],
     limits: ofLimits,
   };
