@@ -125,10 +125,9 @@ test('the Redis of the simulation answers the scripts of the service as a real o
         await draws.pick(identities)[Symbol.asyncDispose]();
         break;
       case 'record':
-        records.add(draws.pick(LISTS), () => {
-          const details = { missing: [draws.int(0, 5)], missingOmitted: 0 };
-          return { id: draws.pick(['a', 'b', 'c']), details };
-        });
+        records.add(draws.pick(LISTS), { id: draws.pick(['a', 'b', 'c']), client: draws.pick(['x', 'y']) }, () => ({
+          details: { missing: [draws.int(0, 5)], missingOmitted: 0 },
+        }));
         await Promise.resolve();
         await latest;
         break;
@@ -136,10 +135,10 @@ test('the Redis of the simulation answers the scripts of the service as a real o
         for await (const _ of records.pages(draws.pick(LISTS)));
         break;
       case 'find':
-        await records.find(draws.pick(LISTS), [
-          `"id":"${draws.pick(['a', 'b', 'c'])}"`,
-          draws.pick(['', 'missing', 'x']),
-        ]);
+        await records.find(draws.pick(LISTS), {
+          id: draws.pick(['a', 'b', 'c']),
+          ...(draws.chance(0.5) && { client: draws.pick(['x', 'y']) }),
+        });
     }
   }
   for (const link of links) link.destroy();

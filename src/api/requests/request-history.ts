@@ -45,7 +45,7 @@ export class RequestHistory {
   add(entry: RequestEntry): void {
     const list = entry.outcome === 'signed' ? 'signed' : 'failed';
     this.#own[list].set(entry, true);
-    this.#shared?.add(list, () => presentEntry(entry));
+    this.#shared?.add(list, entry, () => presentEntry(entry));
   }
 
   /** Finds the latest request with an ID: clients choose their IDs, so several requests may have the same. */
@@ -53,8 +53,8 @@ export class RequestHistory {
     const isMeant = (one: RequestEntry | RequestRecord) => one.id === id && matches(one, { client });
     const [own] = newestFirst(LISTS.flatMap((list) => [...this.#own[list].keys()].filter(isMeant)));
     if (own !== undefined) return presentEntry(own);
-    const needles = [`{"id":${JSON.stringify(id)},`, client === undefined ? '' : `"client":${JSON.stringify(client)},`];
-    const found = await Promise.all(LISTS.map(async (list) => (await this.#shared?.find(list, needles)) ?? []));
+    const label = { id, ...(client !== undefined && { client }) };
+    const found = await Promise.all(LISTS.map(async (list) => (await this.#shared?.find(list, label)) ?? []));
     return newestFirst(found.flat().filter(isRecord).filter(isMeant))[0];
   }
 

@@ -11,7 +11,6 @@ export const REQUEST_OUTCOMES = ['signed', 'aborted', ...CODE_NAMES] as const;
 const Milliseconds = Type.Optional(Type.Number());
 const Percentage = Type.Optional(Type.Integer());
 
-/** The first field is the ID, by which the shared store finds a record. */
 export const RequestRecord = Type.Object(
   {
     id: text('The x-request-id of the request'),
