@@ -1,17 +1,21 @@
 export interface CodedErrorOptions {
   readonly retryAfterMs?: number | undefined;
+  readonly detail?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** An error that clients get with its code and message. Each folder that raises some has its own codes. */
+/** An error that callers distinguish by its code. Each folder that raises some has its own codes. Clients may see the message. */
 export abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
   /** Undefined if time alone does not help. */
   readonly retryAfterMs: number | undefined;
+  /** For the log in place of the message, with hosts; undefined if there is no more to say. */
+  readonly detail: string | undefined;
 
-  constructor(code: Code, message: string, { retryAfterMs, cause }: CodedErrorOptions = {}) {
+  constructor(code: Code, message: string, { retryAfterMs, detail, cause }: CodedErrorOptions = {}) {
     super(message, { cause });
     this.code = code;
     this.retryAfterMs = retryAfterMs;
+    this.detail = detail;
   }
 }

@@ -5,6 +5,7 @@ import { startDeadline } from '../concurrency/deadline.ts';
 import { GrowingBuffer } from '../encoding/growing-buffer.ts';
 import { attempt, ParseError } from '../encoding/parse-error.ts';
 import type { ApiEndpoint } from './api-endpoint.ts';
+import { CodedError, type CodedErrorOptions } from './coded-error.ts';
 import { EndpointAddress } from './endpoint-address.ts';
 import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from './http-failure.ts';
 import { type OpenHttp, openHttpPool } from './http-port.ts';
@@ -43,37 +44,32 @@ export interface Answer {
   readonly body: Dispatcher.ResponseData['body'];
 }
 
-interface ExchangeErrorFields {
-  readonly detail?: string;
+interface ExchangeErrorOptions extends CodedErrorOptions {
   readonly status?: number;
   readonly body?: string;
-  readonly retryAfterMs?: number | undefined;
-  readonly cause?: unknown;
 }
 
-/** No success of an exchange. Clients may see `message`, which has no host; `detail` is for the log. Our keys are in neither. */
-export class ExchangeError extends Error {
+/** No success of an exchange. `message` has no host, and our keys are neither in it nor in `detail`. */
+export class ExchangeError extends CodedError<'transport' | 'timeout' | 'http_status' | 'invalid_response'> {
   override readonly name = 'ExchangeError';
-  readonly reason: 'transport' | 'timeout' | 'http_status' | 'invalid_response';
-  readonly detail: string;
   /** For `http_status`, which is no 2xx. */
   readonly status: number | undefined;
   /** The beginning of the body, for `http_status`. Our keys may be in it. */
   readonly body: string;
-  readonly retryAfterMs: number | undefined;
 
-  constructor(reason: ExchangeError['reason'], message: string, fields: ExchangeErrorFields = {}) {
-    super(message, { cause: fields.cause });
-    this.reason = reason;
-    this.detail = fields.detail ?? message;
-    this.status = fields.status;
-    this.body = fields.body ?? '';
-    this.retryAfterMs = fields.retryAfterMs;
+  constructor(
+    code: ExchangeError['code'],
+    message: string,
+    { status, body = '', ...options }: ExchangeErrorOptions = {},
+  ) {
+    super(code, message, options);
+    this.status = status;
+    this.body = body;
   }
 
   /** Whether the same request may succeed later. */
   get mayPass(): boolean {
-    return this.status === undefined ? this.reason !== 'invalid_response' : mayStatusPass(this.status);
+    return this.status === undefined ? this.code !== 'invalid_response' : mayStatusPass(this.status);
   }
 }
 

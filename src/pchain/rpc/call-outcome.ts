@@ -27,7 +27,7 @@ export interface AttemptFailure {
   /** For clients, without hosts. */
   readonly message: string;
   /** For the log, if it differs. */
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   readonly rejection?: Rejection;
   /** Time for which the endpoint wants no calls, if it named one. */
   readonly retryAfterMs?: number | undefined;

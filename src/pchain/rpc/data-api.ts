@@ -52,7 +52,7 @@ export function createDataApi({ endpoint, network, clock, timeoutMs, openHttp }:
         });
       } catch (error) {
         if (!(error instanceof ExchangeError)) throw error;
-        const { mayPass, message, detail, cause, retryAfterMs } = error;
+        const { mayPass, message, detail = message, cause, retryAfterMs } = error;
         throw new ApiError(mayPass ? 'unavailable' : 'invalid_response', `the data API: ${message}`, {
           cause,
           detail: `the data API at ${exchange.address.host}: ${detail}`,

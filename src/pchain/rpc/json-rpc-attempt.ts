@@ -64,7 +64,7 @@ export async function sendOnce<Result>(
 }
 
 function judgeFailure(error: ExchangeError, address: EndpointAddress): Attempt<never> {
-  const { status = 0, mayPass, body, retryAfterMs, reason, message, detail, cause } = error;
+  const { code: reason, status = 0, mayPass, body, retryAfterMs, message, detail, cause } = error;
   const kind = NOT_SERVED.has(status) ? 'method_refused' : mayPass ? 'unavailable' : 'invalid_response';
   if (kind !== 'unavailable') {
     // Some gateways send JSON-RPC errors with such a status. With it, an error of an unknown text does not count as an answer.

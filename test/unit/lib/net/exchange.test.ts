@@ -27,7 +27,7 @@ const answerOf = (statusCode: number, text: string, headers: object = {}) => asy
 test('an error has the first sentence of the body for clients and for the log, and the pause', async () => {
   const text = '{"message":"api.example refuses a-secret\\nand more"}';
   expect(await exchangeOf(answerOf(429, text, { 'retry-after': '7' })).reading()).toMatchObject({
-    reason: 'http_status',
+    code: 'http_status',
     message: 'HTTP status 429: … refuses …',
     detail: 'HTTP status 429: api.example refuses …',
     body: text,
@@ -55,7 +55,7 @@ test('an exchange ends with its time', async () => {
   const failed = reading();
   await clock.advance(1_000);
   ended.reject(new Error('aborted'));
-  expect(await failed).toMatchObject({ reason: 'timeout', message: 'no response within 1000 ms', mayPass: true });
+  expect(await failed).toMatchObject({ code: 'timeout', message: 'no response within 1000 ms', mayPass: true });
 });
 
 const CHUNK = Buffer.alloc(40_000, 'x');
