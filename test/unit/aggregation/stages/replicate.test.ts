@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Job, JobEnd } from '../../../../src/aggregation/collection/job.ts';
 import { replicate } from '../../../../src/aggregation/stages/replicate.ts';
-import { NO_WEIGHTS } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import type {
   DistributedSingleFlight,
   SingleFlightTask,
@@ -9,16 +8,7 @@ import type {
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { modelBackend } from '../../bls/backends/model-backend.ts';
 import { createInlineBls } from '../../bls/service/inline-bls.ts';
-import { planOf, recordedPlace } from './stage-fixture.ts';
-
-const SIGNED: JobEnd = {
-  kind: 'signed',
-  signedMessage: Uint8Array.of(1),
-  signedWeight: 70n,
-  signers: [],
-  weights: NO_WEIGHTS,
-  isTargetReached: true,
-};
+import { planOf, recordedPlace, SIGNED } from './stage-fixture.ts';
 
 function create(run?: DistributedSingleFlight['run']) {
   const clock = new FakeClock();

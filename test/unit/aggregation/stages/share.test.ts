@@ -9,7 +9,6 @@ import type { PlannedCall } from '../../../../src/aggregation/stages/calls.ts';
 import { type RunningJob, share } from '../../../../src/aggregation/stages/share.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
-import { NO_WEIGHTS } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
 import { settle } from '../../../support/fake-clock.ts';
@@ -18,17 +17,9 @@ import { createInlineBls } from '../../bls/service/inline-bls.ts';
 import { LIMITS } from '../aggregator-fixture.ts';
 import { SteppedClock } from '../collection/collection-fixture.ts';
 import { ScriptedSource } from '../scripted-source.ts';
-import { createStageMetrics, plannedCall, planOf, recordedPlace, wait } from './stage-fixture.ts';
+import { createStageMetrics, plannedCall, planOf, recordedPlace, SIGNED, wait } from './stage-fixture.ts';
 
 const PLAN = planOf();
-const SIGNED: JobEnd = {
-  kind: 'signed',
-  signedMessage: Uint8Array.of(1),
-  signedWeight: 70n,
-  signers: [],
-  weights: NO_WEIGHTS,
-  isTargetReached: true,
-};
 
 /** Jobs that end when the test says so. */
 function create() {

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
+import type { JobEnd } from '../../../../src/aggregation/collection/job.ts';
 import type { AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
 import { resultKey } from '../../../../src/aggregation/request/result-key.ts';
 import type { SigningPlan } from '../../../../src/aggregation/signers/signing-plan.ts';
@@ -20,6 +21,15 @@ export const RESULT: AggregationResult = {
   totalWeight: 100n,
   signers: [nodeOf(1)],
   weights: NO_WEIGHTS,
+};
+
+export const SIGNED: Extract<JobEnd, { kind: 'signed' }> = {
+  kind: 'signed',
+  signedMessage: Uint8Array.of(1),
+  signedWeight: 70n,
+  signers: [],
+  weights: NO_WEIGHTS,
+  isTargetReached: true,
 };
 
 export function createStageMetrics() {
