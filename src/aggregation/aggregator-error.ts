@@ -1,4 +1,4 @@
-import { CodedError } from '../lib/net/coded-error.ts';
+import { PublicError } from '../lib/net/coded-error.ts';
 import type { SentMessage } from '../pchain/codec/evm-receipt.ts';
 import type { BlockchainID, SubnetID } from '../warp/ids.ts';
 import type { TallySummary } from './validators/validator-outcome.ts';
@@ -80,7 +80,7 @@ const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
 };
 
 /** `message` does not name the field: the API puts the client's name of the field in front. */
-export class AggregatorError extends CodedError<AggregatorErrorCode> {
+export class AggregatorError extends PublicError<AggregatorErrorCode> {
   override readonly name = 'AggregatorError';
   readonly field: RequestField | undefined;
   readonly report: AggregationReport | undefined;

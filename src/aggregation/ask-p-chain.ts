@@ -43,8 +43,8 @@ export async function askOptionally<T>(
 
 function asPChainFailure(cause: unknown, deadline: AbortSignal): unknown {
   if (cause instanceof ApiError) {
-    if (cause.kind === 'height_not_served') return new AggregatorError('height_not_served', cause.message, { cause });
-    const code = cause.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
+    if (cause.code === 'height_not_served') return new AggregatorError('height_not_served', cause.message, { cause });
+    const code = cause.code === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
     const { retryAfterMs } = cause;
     return new AggregatorError(code, `the P-Chain API failed: ${cause.message}`, { retryAfterMs, cause });
   }

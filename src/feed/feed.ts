@@ -272,7 +272,7 @@ export function openFeed(options: FeedOptions): FeedService {
     } catch (cause) {
       signal.throwIfAborted();
       if (!(cause instanceof ApiError)) throw cause;
-      const code = cause.kind === 'unavailable' ? 'chain_rpc_unavailable' : 'chain_rpc_invalid';
+      const code = cause.code === 'unavailable' ? 'chain_rpc_unavailable' : 'chain_rpc_invalid';
       throw new AggregatorError(code, `the RPC of blockchain ${chainID} failed: ${cause.message}`, { cause });
     } finally {
       isReplaying = false;

@@ -125,7 +125,7 @@ export class SignersReader {
       return await this.#options.epochs.get(chainID, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
+      if (!(error instanceof ApiError) || error.code === 'unavailable') throw error;
       throw new AggregatorError(
         'invalid_request',
         `the configured API cannot say in which epoch blockchain ${chainID} is (${error.message}); give the P-Chain height instead`,
@@ -195,7 +195,7 @@ function withoutValidatorsInEpoch(
 }
 
 function isNotServed(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.kind === 'height_not_served';
+  return error instanceof ApiError && error.code === 'height_not_served';
 }
 
 /** Describes why there is no set at the height, by the field that chose it; returns other errors as they are. */

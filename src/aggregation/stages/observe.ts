@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Stage } from '../../lib/concurrency/stages.ts';
-import { CodedError } from '../../lib/net/coded-error.ts';
+import { PublicError } from '../../lib/net/coded-error.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
 import type { AggregationResult } from '../request/aggregation-request.ts';
@@ -37,5 +37,5 @@ export function observe({ clock, metrics }: ObserveOptions): Stage<AskedCall, Ag
 function outcomeOf(error: unknown, signal: AbortSignal): RequestOutcome | undefined {
   if (error instanceof AggregatorError) return error.code;
   if (signal.aborted) return 'aborted';
-  return error instanceof CodedError ? undefined : 'internal_error';
+  return error instanceof PublicError ? undefined : 'internal_error';
 }

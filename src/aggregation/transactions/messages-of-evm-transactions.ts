@@ -208,7 +208,7 @@ function asChainFailure(cause: unknown, chain: EvmChainID, deadline: AbortSignal
 }
 
 function chainFailure(cause: unknown, chain: EvmChainID): AggregatorError {
-  const isInvalid = cause instanceof ApiError && cause.kind !== 'unavailable';
+  const isInvalid = cause instanceof ApiError && cause.code !== 'unavailable';
   const advice = isInvalid ? '; chains that the node does not run need the setting chainRpc' : '';
   const text = `the RPC of ${nameOf(chain)} failed: ${reasonOf(cause)}${advice}`;
   return new AggregatorError(isInvalid ? 'chain_rpc_invalid' : 'chain_rpc_unavailable', text, { cause });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
-import { ApiError, type ApiErrorKind } from '../../pchain/rpc/api-error.ts';
+import { ApiError, type ApiErrorCode } from '../../pchain/rpc/api-error.ts';
 import { judgeRejection } from '../../pchain/rpc/judge-rejection.ts';
 import { ID_LENGTH, type Id32, idFromBytes } from '../../warp/ids.ts';
 import { messageOf, printable } from '../io/text.ts';
@@ -49,7 +49,7 @@ export const ADDRESS_ADVICE = 'check its address and key';
 export const CALL_TIMEOUT_MS = 8_000;
 const MAX_WORDS_LENGTH = 200;
 
-const OUTCOMES: Readonly<Record<ApiErrorKind, CallOutcome>> = {
+const OUTCOMES: Readonly<Record<ApiErrorCode, CallOutcome>> = {
   rejected: 'refused',
   method_refused: 'refused',
   height_not_reached: 'refused',
@@ -82,7 +82,7 @@ export async function tryCall(
   } catch (error) {
     if (error instanceof ApiError && isAnswer(error)) return { outcome: 'works', durationMs: durationMs() };
     if (error instanceof NotTried) return skipped(error.message);
-    const outcome = error instanceof ApiError ? OUTCOMES[error.kind] : 'unavailable';
+    const outcome = error instanceof ApiError ? OUTCOMES[error.code] : 'unavailable';
     const tookMs = durationMs();
     const fault = tookMs < CALL_TIMEOUT_MS ? findFault(error) : HANGING;
     return { outcome, durationMs: tookMs, words: wordsOf(error), ...(fault !== undefined && { fault }) };

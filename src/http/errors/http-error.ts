@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import { CodedError, type CodedErrorOptions } from '../../lib/net/coded-error.ts';
+import { type CodedErrorOptions, PublicError } from '../../lib/net/coded-error.ts';
 import type { ErrorCode } from './error-codes.ts';
 
 /** An error that the HTTP side raises itself. Its code determines the status. */
-export class HttpError extends CodedError<ErrorCode> {
+export class HttpError extends PublicError<ErrorCode> {
   override readonly name = 'HttpError';
   /** For programs; each code has its own. */
   readonly details: unknown;

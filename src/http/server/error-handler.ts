@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { CodedError } from '../../lib/net/coded-error.ts';
+import { PublicError } from '../../lib/net/coded-error.ts';
 import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
 import { ERROR_CODES, type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
 import type { ErrorFacts, FactsOfError } from '../errors/error-facts.ts';
@@ -77,7 +77,7 @@ function answerTo(
   request: FastifyRequest,
   { fieldNames }: ErrorForm,
 ): ErrorAnswer {
-  if (error instanceof CodedError && isErrorCode(error.code)) {
+  if (error instanceof PublicError && isErrorCode(error.code)) {
     const { code, retryAfterMs } = error;
     const message = facts?.field === undefined ? error.message : `${fieldNames[facts.field]}: ${error.message}`;
     return { code, message, retryAfterMs, details: error instanceof HttpError ? error.details : facts?.details };

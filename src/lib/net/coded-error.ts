@@ -4,12 +4,12 @@ export interface CodedErrorOptions {
   readonly cause?: unknown;
 }
 
-/** An error that callers distinguish by its code. Each folder that raises some has its own codes. Clients may see the message. */
+/** An error that callers distinguish by its code. Each folder that raises some has its own codes. */
 export abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
   /** Undefined if time alone does not help. */
   readonly retryAfterMs: number | undefined;
-  /** For the log in place of the message, with hosts; undefined if there is no more to say. */
+  /** For the log alone, as it may name hosts; undefined if it is the message. */
   readonly detail: string | undefined;
 
   constructor(code: Code, message: string, { retryAfterMs, detail, cause }: CodedErrorOptions = {}) {
@@ -19,3 +19,6 @@ export abstract class CodedError<Code extends string> extends Error {
     this.detail = detail;
   }
 }
+
+/** An error that clients get with its code and message. */
+export abstract class PublicError<Code extends string> extends CodedError<Code> {}

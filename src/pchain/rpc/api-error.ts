@@ -1,3 +1,5 @@
+import { CodedError, type CodedErrorOptions } from '../../lib/net/coded-error.ts';
+
 /**
  * - `unavailable`: after retries, each base URL was unreachable, timed out, limits calls, or returned HTTP 5xx, 408 or 429.
  * - `rejected`: the node returned a JSON-RPC error about what was asked.
@@ -6,7 +8,7 @@
  * - `height_not_served`: the base URLs serve only the current P-Chain height, or none as old as the given one.
  * - `invalid_response`: the response is too long, has another HTTP status or an unexpected shape. The configuration or the node is wrong.
  */
-export type ApiErrorKind =
+export type ApiErrorCode =
   | 'unavailable'
   | 'rejected'
   | 'method_refused'
@@ -20,38 +22,24 @@ export interface Rejection {
   readonly message: string;
 }
 
-interface ApiErrorOptions extends ErrorOptions {
+interface ApiErrorOptions extends CodedErrorOptions {
   readonly rejection?: Rejection | undefined;
-  readonly detail?: string;
-  readonly retryAfterMs?: number | undefined;
 }
 
 /**
  * Failure of an API call. An aborted call rejects with the signal's reason instead.
  *
- * Clients may see `message`, which contains no host. `detail` is for the log and names hosts. Neither contains paths, query parameters or
- * headers, which may hold keys.
+ * `message` has no host. Neither it nor `detail` contains paths, query parameters or headers, which may hold keys. `retryAfterMs` is the time
+ * after which an API allows the next call, for `unavailable`, if it named one.
  */
-export class ApiError extends Error {
+export class ApiError extends CodedError<ApiErrorCode> {
   override readonly name = 'ApiError';
-  readonly kind: ApiErrorKind;
   /** JSON-RPC error of the node: always present for `rejected`, and for `method_refused` where the node returned one. */
   readonly rejection: Rejection | undefined;
-  /** Undefined if the error concerns no host. */
-  readonly detail: string | undefined;
-  /** Time after which an API allows the next call, for `unavailable`; undefined if it named none. */
-  readonly retryAfterMs: number | undefined;
 
-  constructor(
-    kind: ApiErrorKind,
-    message: string,
-    { rejection, detail, retryAfterMs, ...options }: ApiErrorOptions = {},
-  ) {
-    super(message, options);
-    this.kind = kind;
+  constructor(code: ApiErrorCode, message: string, { rejection, ...options }: ApiErrorOptions = {}) {
+    super(code, message, options);
     this.rejection = rejection;
-    this.detail = detail;
-    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -63,7 +51,7 @@ export async function unlessRefused<Value>(call: Promise<Value>): Promise<Value 
   try {
     return await call;
   } catch (error) {
-    if (error instanceof ApiError && error.kind === 'rejected' && error.rejection?.code === SERVER_ERROR) {
+    if (error instanceof ApiError && error.code === 'rejected' && error.rejection?.code === SERVER_ERROR) {
       return undefined;
     }
     throw error;
@@ -75,5 +63,5 @@ export async function unlessRefused<Value>(call: Promise<Value>): Promise<Value 
  * or in another form. The caller may ask for the same in another way.
  */
 export function isNotServed(error: unknown): error is ApiError {
-  return error instanceof ApiError && (error.kind === 'method_refused' || error.kind === 'invalid_response');
+  return error instanceof ApiError && (error.code === 'method_refused' || error.code === 'invalid_response');
 }

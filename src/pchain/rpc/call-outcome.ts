@@ -1,6 +1,6 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import type { Random } from '../../lib/concurrency/clock.ts';
-import { ApiError, type ApiErrorKind, type Rejection } from './api-error.ts';
+import { ApiError, type ApiErrorCode, type Rejection } from './api-error.ts';
 import type { RejectionSubject } from './judge-rejection.ts';
 
 /** What one endpoint did with a call. */
@@ -21,7 +21,7 @@ export interface AttemptRejection {
 export interface AttemptFailure {
   readonly status: 'failed';
   /** Only `unavailable` may pass. */
-  readonly kind: Exclude<ApiErrorKind, 'rejected'>;
+  readonly code: Exclude<ApiErrorCode, 'rejected'>;
   /** For metrics; `known` if no request was sent. */
   readonly reason: 'transport' | 'timeout' | 'http_status' | 'invalid_response' | 'json_rpc_error' | 'known';
   /** For clients, without hosts. */
@@ -54,17 +54,17 @@ export function decideNext<Endpoint extends { readonly host: string }>(
   const answer = findAnswer(outcomes);
   if (answer !== undefined) return rejected(method, answer.rejection, answer.host);
   const failures = new Map([...outcomes].filter((entry): entry is [Endpoint, AttemptFailure] => isFailure(entry[1])));
-  const ofKind = (kind: AttemptFailure['kind']) => [...failures.values()].filter((failure) => failure.kind === kind);
-  const unavailable = ofKind('unavailable');
+  const withCode = (code: AttemptFailure['code']) => [...failures.values()].filter((failure) => failure.code === code);
+  const unavailable = withCode('unavailable');
   const waits = unavailable.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
   const retryAfterMs = waits.length > 0 && waits.length === unavailable.length ? Math.min(...waits) : undefined;
-  const kind = ERROR_KINDS.find((candidate) => ofKind(candidate).length > 0) ?? 'invalid_response';
-  if (kind === 'unavailable' && round < maxRounds && (retryAfterMs ?? 0) <= BACKOFF.maxMs) {
+  const code = ERROR_CODES.find((candidate) => withCode(candidate).length > 0) ?? 'invalid_response';
+  if (code === 'unavailable' && round < maxRounds && (retryAfterMs ?? 0) <= BACKOFF.maxMs) {
     return { pauseMs: Math.max(backoffMs(round, BACKOFF, random), retryAfterMs ?? 0) };
   }
-  const [first] = ofKind(kind);
-  const message = kind.startsWith('height_') ? first?.message : undefined;
-  return new ApiError(kind, message ?? `${method}: ${summarize(failures)}`, {
+  const [first] = withCode(code);
+  const message = code.startsWith('height_') ? first?.message : undefined;
+  return new ApiError(code, message ?? `${method}: ${summarize(failures)}`, {
     cause: first?.cause,
     detail: `${method}: ${summarizeByHost(failures)}`,
     rejection: first?.rejection,
@@ -72,14 +72,14 @@ export function decideNext<Endpoint extends { readonly host: string }>(
   });
 }
 
-/** The first that occurs is the kind of the error. */
-const ERROR_KINDS = [
+/** The first that occurs is the code of the error. */
+const ERROR_CODES = [
   'height_not_reached',
   'unavailable',
   'height_not_served',
   'method_refused',
   'invalid_response',
-] as const satisfies readonly AttemptFailure['kind'][];
+] as const satisfies readonly AttemptFailure['code'][];
 
 /** Prefers an error that is certainly about the question; otherwise returns the first one. */
 function findAnswer(outcomes: Outcomes<{ readonly host: string }>) {

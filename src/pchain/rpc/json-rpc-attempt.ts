@@ -65,8 +65,8 @@ export async function sendOnce<Result>(
 
 function judgeFailure(error: ExchangeError, address: EndpointAddress): Attempt<never> {
   const { code: reason, status = 0, mayPass, body, retryAfterMs, message, detail, cause } = error;
-  const kind = NOT_SERVED.has(status) ? 'method_refused' : mayPass ? 'unavailable' : 'invalid_response';
-  if (kind !== 'unavailable') {
+  const code = NOT_SERVED.has(status) ? 'method_refused' : mayPass ? 'unavailable' : 'invalid_response';
+  if (code !== 'unavailable') {
     // Some gateways send JSON-RPC errors with such a status. With it, an error of an unknown text does not count as an answer.
     const rejection = tryParse(() => parseRejection(readObject(parseExactJson(body, 'response'), 'response')));
     const judged = rejection && judgeError(rejection, retryAfterMs, address);
@@ -74,7 +74,7 @@ function judgeFailure(error: ExchangeError, address: EndpointAddress): Attempt<n
   }
   // Only with these statuses is `Retry-After` the pause of a limit or an overload.
   const pause = (status === 429 || status === 503) && { retryAfterMs };
-  return { status: 'failed', kind, reason, message, detail, cause, ...pause };
+  return { status: 'failed', code, reason, message, detail, cause, ...pause };
 }
 
 function judgeError(
@@ -93,11 +93,11 @@ function judgeError(
   const subject = judgeRejection(rejection);
   switch (subject) {
     case 'method':
-      return { ...failure, kind: 'method_refused' };
+      return { ...failure, code: 'method_refused' };
     case 'limit':
-      return { ...failure, kind: 'unavailable', retryAfterMs };
+      return { ...failure, code: 'unavailable', retryAfterMs };
     case 'access':
-      return { ...failure, kind: 'invalid_response' };
+      return { ...failure, code: 'invalid_response' };
     case 'question':
     case 'heights':
     case 'unknown':

@@ -6,7 +6,7 @@ import { Exchange } from '../../lib/net/exchange.ts';
 import type { OpenHttp } from '../../lib/net/http-port.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import { currentSpan, inSpan } from '../../telemetry/spans.ts';
-import { ApiError, type ApiErrorKind } from './api-error.ts';
+import { ApiError, type ApiErrorCode } from './api-error.ts';
 import {
   type Attempt,
   type AttemptFailure,
@@ -141,7 +141,7 @@ class FailoverClient implements JsonRpcClient {
       throw new ApiError('unavailable', `${method}: ${this.#inFlight.size} calls of the API are in flight already`);
     }
     const startedMs = this.#clock.monotonicMs();
-    let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
+    let outcome: ApiErrorCode | 'ok' | 'aborted' = 'ok';
     const work = inSpan(currentSpan().child(method, 'client'), () => this.#callInTime(call));
     this.#inFlight.add(work);
     try {
@@ -241,9 +241,9 @@ class FailoverClient implements JsonRpcClient {
     const attempt = await sendOnce(request, { exchange, id, timeoutMs, longBodies, signal });
     if (attempt.status === 'failed') {
       this.#metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
-      const { kind, rejection, retryAfterMs, message } = attempt;
+      const { code, rejection, retryAfterMs, message } = attempt;
       if (retryAfterMs !== undefined) state.wait(retryAfterMs, message);
-      if (kind === 'method_refused' && rejection !== undefined) {
+      if (code === 'method_refused' && rejection !== undefined) {
         // The endpoint serves other methods.
         if (request.isRefusedAlone !== true) state.refuseMethod(method, rejection);
       } else {
@@ -273,7 +273,7 @@ interface OpenEndpoint {
 const HEALTHY = Number.NEGATIVE_INFINITY;
 
 function mayPass(outcome: AttemptRejection | AttemptFailure): boolean {
-  return outcome.status === 'failed' && outcome.kind === 'unavailable';
+  return outcome.status === 'failed' && outcome.code === 'unavailable';
 }
 
 /** What is known before a request is sent: the endpoint wants none yet, or refuses the method. */
@@ -282,17 +282,17 @@ function findKnownFailure(state: EndpointState, method: string): AttemptFailure 
   if (waiting !== undefined) {
     const seconds = Math.ceil(waiting.ms / 1_000);
     const message = `it wants no calls for another ${seconds} s (${waiting.reason})`;
-    return { status: 'failed', kind: 'unavailable', reason: 'known', message, retryAfterMs: waiting.ms };
+    return { status: 'failed', code: 'unavailable', reason: 'known', message, retryAfterMs: waiting.ms };
   }
   const rejection = state.methodRefusal(method);
   if (rejection === undefined) return undefined;
   const message = `refused: ${describeRejection(rejection)}`;
-  return { status: 'failed', kind: 'method_refused', reason: 'known', message, rejection };
+  return { status: 'failed', code: 'method_refused', reason: 'known', message, rejection };
 }
 
 /** A call that its own deadline ended has failed, also if the deadline is the caller's. */
-function outcomeOf(error: unknown): ApiErrorKind | 'aborted' {
-  if (error instanceof ApiError) return error.kind;
+function outcomeOf(error: unknown): ApiErrorCode | 'aborted' {
+  if (error instanceof ApiError) return error.code;
   return error instanceof DeadlineExceeded ? 'unavailable' : 'aborted';
 }
 

@@ -104,9 +104,9 @@ function tooLow(height: bigint, lowest: bigint): AttemptFailure {
 
 function notReached(rejection: Rejection, height: bigint, chainHeight: bigint): AttemptFailure {
   const message = `P-Chain height ${height} is above the chain's height ${chainHeight}`;
-  return { status: 'failed', kind: 'height_not_reached', reason: 'known', message, rejection };
+  return { status: 'failed', code: 'height_not_reached', reason: 'known', message, rejection };
 }
 
 function notServed(message: string): AttemptFailure {
-  return { status: 'failed', kind: 'height_not_served', reason: 'known', message };
+  return { status: 'failed', code: 'height_not_served', reason: 'known', message };
 }

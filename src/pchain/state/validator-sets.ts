@@ -145,7 +145,7 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
     try {
       return await api.getValidatorsAt(subnetID, height, signal);
     } catch (cause) {
-      const isAbove = cause instanceof ApiError && cause.kind === 'height_not_reached';
+      const isAbove = cause instanceof ApiError && cause.code === 'height_not_reached';
       throw isAbove ? new HeightNotReached(cause.message, { cause }) : cause;
     }
   }
@@ -161,7 +161,7 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
         try {
           return { height, set: (await proposed.get(setKey(subnetID, height), signal)).set };
         } catch (error) {
-          const isLeftBehind = error instanceof ApiError && error.kind === 'height_not_served';
+          const isLeftBehind = error instanceof ApiError && error.code === 'height_not_served';
           if (!isLeftBehind && !(error instanceof HeightNotReached)) throw error;
           if (proposedHeights.peek('proposed') === height) proposedHeights.delete('proposed');
           if (readings < MAX_READINGS) continue;

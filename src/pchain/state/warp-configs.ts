@@ -48,7 +48,7 @@ export function createWarpConfigs(evm: Pick<EvmApi, 'getWarpUpgrades'>, clock: C
       } catch (error) {
         parent.throwIfAborted();
         if (error instanceof ApiError) {
-          return { kind: 'unreadable', reason: error.message, mayPass: error.kind === 'unavailable' };
+          return { kind: 'unreadable', reason: error.message, mayPass: error.code === 'unavailable' };
         }
         if (!deadline.signal.aborted) throw error;
         return { kind: 'unreadable', reason: 'its RPC did not answer in time', mayPass: true };

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../http/errors/error-codes.ts';
 import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
-import { CodedError } from '../../lib/net/coded-error.ts';
+import { PublicError } from '../../lib/net/coded-error.ts';
 
 /** Why an upstream gave no answer that could be passed on. `http/errors/error-codes.ts` describes each; an undescribed one cannot be raised. */
 export type UpstreamErrorCode = Extract<
@@ -14,7 +14,7 @@ export type UpstreamErrorCode = Extract<
 >;
 
 /** Names the upstream by its role: hosts, paths and keys are not in the message. */
-export class UpstreamError extends CodedError<UpstreamErrorCode> {
+export class UpstreamError extends PublicError<UpstreamErrorCode> {
   override readonly name = 'UpstreamError';
 }
 

@@ -24,7 +24,7 @@ import { openClient } from '../pchain/local-api.ts';
 
 const SIGNAL = new AbortController().signal;
 const UNKNOWN = idFromBytes<BlockchainID & TxID & ValidationID>(new Uint8Array(32).fill(1), 'ID');
-const rejected = { kind: 'rejected', rejection: { code: -32_000 } };
+const rejected = { code: 'rejected', rejection: { code: -32_000 } };
 const clock = new FakeClock();
 let devnet: Devnet;
 let api: NodeApi;
@@ -187,7 +187,7 @@ describe('the client of this project gets', () => {
     expect(await api.getValidatorsAt(PRIMARY_NETWORK_ID, height, SIGNAL)).toHaveLength(40);
     const beyond = api.getValidatorsAt(PRIMARY_NETWORK_ID, 2n ** 64n - 1n, SIGNAL);
     const message = `failed to get validator set at 18446744073709551615: failed to fetch validator set at unfinalized height with SubnetID = ${PRIMARY_NETWORK_ID}: current P-chain height (${height}) < requested P-Chain height (18446744073709551615)`;
-    await expect(beyond).rejects.toMatchObject({ kind: 'height_not_reached', rejection: { code: -32_000, message } });
+    await expect(beyond).rejects.toMatchObject({ code: 'height_not_reached', rejection: { code: -32_000, message } });
   });
 });
 
@@ -280,7 +280,7 @@ describe('the ledger', () => {
     for (const other of others) expect(other).toEqual(epoch);
     expect(epoch?.number).toBeGreaterThan(0n);
     expect(epoch?.pChainHeight).toBeLessThan(await api.getHeight(SIGNAL));
-    await expect(chains.getCurrentEpoch(UNKNOWN, SIGNAL)).rejects.toMatchObject({ kind: 'method_refused' });
+    await expect(chains.getCurrentEpoch(UNKNOWN, SIGNAL)).rejects.toMatchObject({ code: 'method_refused' });
   });
 });
 

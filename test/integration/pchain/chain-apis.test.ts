@@ -59,7 +59,7 @@ test('the API of a chain accepts a transaction of the X-Chain only if its bytes 
   await chains.findXChainTx(txID as TxID, SIGNAL);
   expect(server.requests[0]).toMatchObject({ url: '/ext/bc/X', method: 'avm.getTx', params: { encoding: 'hex' } });
   const other = idFromBytes<TxID>(new Uint8Array(32).fill(3), 'tx');
-  await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
+  await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ code: 'invalid_response' });
 });
 
 const TIMEOUT_MS = 500;
@@ -104,10 +104,10 @@ test.each<[string, Reply, string]>([
     { status: 200, text: `{"transactions": []${' '.repeat(5 * 1024 * 1024)}}` },
     'invalid_response',
   ],
-])('the data API fails after %s, without its key in the error', async (_, reply, kind) => {
+])('the data API fails after %s, without its key in the error', async (_, reply, code) => {
   const { find } = await start(reply);
   const error = await find().catch((caught: unknown) => caught);
-  expect(error).toMatchObject({ name: 'ApiError', kind });
+  expect(error).toMatchObject({ name: 'ApiError', code });
   const { message, detail } = error as ApiError;
   expect(`${message} ${detail}`).not.toMatch(/secret|token/);
   expect(message).not.toContain('127.0.0.1');

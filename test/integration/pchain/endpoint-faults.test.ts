@@ -73,7 +73,7 @@ describe('an error about the endpoint', () => {
     const failing = failure(api.node.validatedBy(TX as never, SIGNAL));
     while (api.counts()[0] !== 3) await api.clock.advance(1_000);
     expect(await failing).toMatchObject({
-      kind: 'unavailable',
+      code: 'unavailable',
       message: 'platform.validatedBy: refused: daily limit reached (code -32000)',
     });
   });
@@ -81,7 +81,7 @@ describe('an error about the endpoint', () => {
   it('an unknown text is the answer only where all endpoints refuse, the first one then', async () => {
     await using api = await setUp(refused(-32000, 'odd'), refused(-32000, 'strange'));
     expect(await failure(api.node.getTx(TX, SIGNAL))).toMatchObject({
-      kind: 'rejected',
+      code: 'rejected',
       rejection: { code: -32000, message: 'odd' },
     });
     expect(api.counts()).toEqual([1, 1]);
@@ -104,14 +104,14 @@ describe('a limit with Retry-After', () => {
   it('fails at once with that advice, and no client calls the endpoint before', async () => {
     await using api = await setUp(LIMITED);
     const error = await failure(api.node.getHeight(SIGNAL));
-    expect(error).toMatchObject({ kind: 'unavailable', retryAfterMs: 30_000 });
+    expect(error).toMatchObject({ code: 'unavailable', retryAfterMs: 30_000 });
     await api.clock.advance(28_000);
     const [again, other] = [api.node, api.other()].map((node) => failure(node.getProposedHeight(SIGNAL)));
     expect(await again).toMatchObject({
       retryAfterMs: 2_000,
       message: 'platform.getProposedHeight: it wants no calls for another 2 s (HTTP status 429: slow down)',
     });
-    expect(await other).toMatchObject({ kind: 'unavailable' });
+    expect(await other).toMatchObject({ code: 'unavailable' });
     expect([api.counts(), api.clock.pendingTimers]).toEqual([[1], 0]);
     await api.clock.advance(2_000);
     await failure(api.node.getHeight(SIGNAL));
@@ -144,7 +144,7 @@ describe('a method that is refused', () => {
     await using api = await setUp(refusesTx);
     for (let calls = 0; calls < 2; calls += 1) {
       expect(await failure(api.node.getTx(TX, SIGNAL))).toMatchObject({
-        kind: 'method_refused',
+        code: 'method_refused',
         rejection: { code: -32601, message: 'no such method' },
       });
     }
@@ -159,7 +159,7 @@ describe('a method that is refused', () => {
     await using api = await setUp(refusesTx, ({ method }) =>
       method === 'platform.getTx' ? { error: { code: -32000, message: "couldn't get tx: not found" } } : height(2),
     );
-    expect((await failure(api.node.getTx(TX, SIGNAL))).kind).toBe('rejected');
+    expect((await failure(api.node.getTx(TX, SIGNAL))).code).toBe('rejected');
     expect(await api.node.getHeight(SIGNAL)).toBe(1n);
   });
 });

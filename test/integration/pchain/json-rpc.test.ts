@@ -161,7 +161,7 @@ describe('a call', () => {
     await using api = await setUp([HANGS], { limits: { maxCallsInFlight: 1 } });
     const abort = new AbortController();
     const first = api.ask({ signal: abort.signal });
-    expect((await api.fail()).kind).toBe('unavailable');
+    expect((await api.fail()).code).toBe('unavailable');
     abort.abort(new Error('enough'));
     await expect(first).rejects.toThrow('enough');
     api.first.reply = () => answers('12');
@@ -251,7 +251,7 @@ describe('failover', () => {
     const withoutID = JSON.stringify({ jsonrpc: '2.0', error: rejection, id: null });
     await using api = await setUp([{ error: { ...rejection, data: null } }, answers('2')]);
     for (let call = 1; call <= 2; call += 1) {
-      expect(await api.fail()).toMatchObject({ kind: 'rejected', rejection });
+      expect(await api.fail()).toMatchObject({ code: 'rejected', rejection });
       expect(api.counts()).toEqual([call, 0]);
       api.first.reply = () => ({ status: 200, text: withoutID });
     }
@@ -278,7 +278,7 @@ describe('retries', () => {
       await api.clock.advance(pauseMs);
     }
     expect(await error).toMatchObject({
-      kind: 'unavailable',
+      code: 'unavailable',
       message: `platform.getHeight: HTTP status 503: ${BOOTSTRAPPING}`,
       detail: `platform.getHeight: ${api.first.host}: HTTP status 503: ${BOOTSTRAPPING}`,
     });
@@ -301,9 +301,9 @@ describe('retries', () => {
     [404, 'method_refused'],
     [405, 'method_refused'],
     [501, 'method_refused'],
-  ])('does not retry after HTTP %i', async (status, kind) => {
+  ])('does not retry after HTTP %i', async (status, code) => {
     await using api = await setUp([{ status, text: '' }]);
-    expect((await api.fail()).kind).toBe(kind);
+    expect((await api.fail()).code).toBe(code);
     expect([api.counts(), api.clock.pausesMs]).toEqual([[1], []]);
   });
 
@@ -311,7 +311,7 @@ describe('retries', () => {
     const text = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'not today' } });
     await using api = await setUp([{ status: 400, text }]);
     expect(await api.fail()).toMatchObject({
-      kind: 'invalid_response',
+      code: 'invalid_response',
       message: 'platform.getHeight: HTTP status 400: not today',
     });
   });
@@ -341,7 +341,7 @@ describe('deadlines and aborts', () => {
     await api.first.received(3);
     await api.clock.advance(CALL_TIMEOUT_MS - 2 * ATTEMPT_TIMEOUT_MS - 75 - 150);
     expect(await error).toMatchObject({
-      kind: 'unavailable',
+      code: 'unavailable',
       message: 'platform.getHeight took longer than 10000 ms (no response within 4000 ms)',
       detail: `platform.getHeight took longer than 10000 ms (${api.first.host}: no response within 4000 ms)`,
     });
@@ -382,7 +382,7 @@ describe('deadlines and aborts', () => {
       expect(clock.pendingTimers).toBe(0);
     }
     for (const error of [await inRequest, await inLine, await inPause, await pausing.fail()]) {
-      expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops and sends no more API calls' });
+      expect(error).toMatchObject({ code: 'unavailable', message: 'the service stops and sends no more API calls' });
     }
     expect([waiting.counts(), pausing.counts()]).toEqual([[1], [1]]);
   });
@@ -400,7 +400,7 @@ describe('deadlines and aborts', () => {
     const error = api.fail();
     await api.client[Symbol.asyncDispose]();
     expect(ended).toEqual(['a call']);
-    expect((await error).kind).toBe('unavailable');
+    expect((await error).code).toBe('unavailable');
   });
 });
 

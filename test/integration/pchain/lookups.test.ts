@@ -27,7 +27,7 @@ test('lookups of invented IDs do not delay heights and sets, because they have f
   expect(await Promise.all([node.getProposedHeight(signal), node.getHeight(signal)])).toEqual([18n, 18n]);
   // Four are asked, some wait for them, and the others are refused at once.
   expect(api.requests.filter(({ method }) => method === 'platform.validatedBy')).toHaveLength(4);
-  await expect(flood.at(-1)).rejects.toMatchObject({ kind: 'unavailable' });
+  await expect(flood.at(-1)).rejects.toMatchObject({ code: 'unavailable' });
   leaving.abort(new Error('gone'));
   const reasons = (await ended).map((result) => String(result.status === 'rejected' && result.reason));
   expect(reasons.filter((reason) => reason === 'Error: gone')).toHaveLength(128);

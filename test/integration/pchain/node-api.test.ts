@@ -93,7 +93,7 @@ describe('the vectors of a real network', () => {
       if (response.error === undefined) await call;
       else {
         const { code, message } = response.error;
-        await expect(call).rejects.toMatchObject({ kind: 'rejected', rejection: { code, message } });
+        await expect(call).rejects.toMatchObject({ code: 'rejected', rejection: { code, message } });
       }
     }
     expect(asked).toBeGreaterThan(0);
@@ -141,7 +141,7 @@ describe('the vectors of a real network', () => {
     // The sets of an unknown subnet are empty: only getSubnet refuses it.
     expect(await node.getValidatorsAt(UNKNOWN_SUBNET, 'proposed', SIGNAL)).toEqual([]);
     expect(await node.getCurrentValidators(UNKNOWN_SUBNET, SIGNAL)).toEqual([]);
-    await expect(node.getSubnet(UNKNOWN_SUBNET, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
+    await expect(node.getSubnet(UNKNOWN_SUBNET, SIGNAL)).rejects.toMatchObject({ code: 'rejected' });
   });
 
   it('info: the node and its peers, without the one that cannot be dialled', async () => {
@@ -168,7 +168,7 @@ describe('the vectors of a real network', () => {
     await using setup = await setUp(() => ({ result: { tx: answers.shift() } }));
     expect(`0x${bytesToHex(await setup.node.getTx(txID as TxID, SIGNAL))}`).toBe(tx.slice(0, -8));
     const other = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
-    await expect(setup.node.getTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
+    await expect(setup.node.getTx(other, SIGNAL)).rejects.toMatchObject({ code: 'invalid_response' });
     await expect(setup.node.getTx(txID as TxID, SIGNAL)).rejects.toThrow('wrong checksum');
   });
 });
@@ -228,7 +228,7 @@ describe('responses', () => {
     ['a peer without a NodeID', getPeers, { peers: [{ publicIP: '1.2.3.4:9651' }] }],
   ])('with %s are refused', async (_what, call, result) => {
     await using setup = await setUp(() => ({ result }));
-    await expect(call(setup.node)).rejects.toMatchObject({ name: 'ApiError', kind: 'invalid_response' });
+    await expect(call(setup.node)).rejects.toMatchObject({ name: 'ApiError', code: 'invalid_response' });
   });
 
   it('keep every digit of a weight, as a string and as a number', async () => {
@@ -253,7 +253,7 @@ describe('responses', () => {
       text: `{"jsonrpc":"2.0","id":${id},"result":{"${NODE_ID}":{"publicKey":null,"weight":"1"},${again}}}`,
     }));
     await expect(getValidatorsAt(setup.node)).rejects.toMatchObject({
-      kind: 'invalid_response',
+      code: 'invalid_response',
       message: `platform.getValidatorsAt: validator set: has "${NODE_ID}" twice`,
     });
   });
@@ -295,12 +295,12 @@ describe('responses', () => {
     await using setup = await setUp(() => ({ result: { block, encoding: 'json' } }));
     expect(await setup.node.getBlockByHeight(7n, SIGNAL)).toMatchObject({ height: 7n, origins: { length: 5 } });
     expect(setup.api.requests[0]?.params).toEqual({ height: 7, encoding: 'json' });
-    await expect(setup.node.getBlockByHeight(8n, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
+    await expect(setup.node.getBlockByHeight(8n, SIGNAL)).rejects.toMatchObject({ code: 'invalid_response' });
   });
 
   it('above the limit are not read to their end', async () => {
     await using setup = await setUp(() => 'endless');
-    await expect(setup.node.getHeight(SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
+    await expect(setup.node.getHeight(SIGNAL)).rejects.toMatchObject({ code: 'invalid_response' });
     await expect(getValidatorsAt(setup.node)).rejects.toThrow('has more than 16777216 bytes');
   });
 });

@@ -76,7 +76,7 @@ describe('an API that refuses numbers', () => {
   it('does not serve other heights, if no other API does', async () => {
     await using api = await setUp({ tip: 12, proposed: 10, numbersRefused: NUMBERS });
     expect(await api.weightAt(9)).toMatchObject({
-      kind: 'height_not_served',
+      code: 'height_not_served',
       message:
         'height 9 is not served: this API serves only the current height, 10: add a node of your own to pChainApi',
     });
@@ -95,8 +95,8 @@ describe('an API that refuses numbers', () => {
   it('is recognised by what it does where the text is not known', async () => {
     await using api = await setUp({ tip: 12, proposed: 10, numbersRefused: 'no' });
     expect([await api.weightAt(10), await api.weightAt(10)]).toEqual([10, 10]);
-    expect(await api.weightAt(9)).toMatchObject({ kind: 'height_not_served' });
-    expect(await api.weightAt(13)).toMatchObject({ kind: 'height_not_reached' });
+    expect(await api.weightAt(9)).toMatchObject({ code: 'height_not_served' });
+    expect(await api.weightAt(13)).toMatchObject({ code: 'height_not_reached' });
   });
 });
 
@@ -128,7 +128,7 @@ describe('a proposed height that moves while its set is read', () => {
       onProposed: (plan) => void (plan.proposed += 1),
     });
     expect(await api.weightAt(10)).toMatchObject({
-      kind: 'height_not_served',
+      code: 'height_not_served',
       message: expect.stringContaining('current height, 11'),
     });
   });
@@ -139,19 +139,19 @@ describe('an API that serves only recent heights', () => {
     await using api = await setUp({ tip: 12, proposed: 10, lowest: [8, 'height is too old'] });
     expect(await api.weightAt(8)).toBe(8);
     expect(await api.weightAt(7)).toMatchObject({
-      kind: 'height_not_served',
+      code: 'height_not_served',
       message: 'height 7 is not served: this API serves only heights from about 8: add a node of your own to pChainApi',
     });
     api.asked();
-    expect(await api.weightAt(5)).toMatchObject({ kind: 'height_not_served' });
+    expect(await api.weightAt(5)).toMatchObject({ code: 'height_not_served' });
     expect([await api.weightAt(9), api.asked()]).toEqual([9, [[9]]]);
   });
 
   it('is asked again for a height that it refused in words about something else', async () => {
     await using api = await setUp({ tip: 12, proposed: 10, lowest: [8, 'gone'] });
-    expect(await api.weightAt(7)).toMatchObject({ kind: 'height_not_served' });
+    expect(await api.weightAt(7)).toMatchObject({ code: 'height_not_served' });
     api.asked();
-    expect(await api.weightAt(7)).toMatchObject({ kind: 'height_not_served' });
+    expect(await api.weightAt(7)).toMatchObject({ code: 'height_not_served' });
     expect(api.asked()[0]).toContain(7);
   });
 
@@ -165,7 +165,7 @@ it('a height that one API has not reached is read from the next one', async () =
   await using api = await setUp({ tip: 10, proposed: 9 }, { tip: 12, proposed: 11 });
   expect(await api.weightAt(11)).toBe(11);
   expect(await api.weightAt(13)).toMatchObject({
-    kind: 'height_not_reached',
+    code: 'height_not_reached',
     message: "P-Chain height 13 is above the chain's height 10",
   });
 });

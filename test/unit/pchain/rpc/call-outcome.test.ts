@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import { type AttemptFailure, type AttemptRejection, decideNext } from '../../../../src/pchain/rpc/call-outcome.ts';
 
-const failed = (kind: AttemptFailure['kind'], more: Partial<AttemptFailure> = {}): AttemptFailure => ({
+const failed = (code: AttemptFailure['code'], more: Partial<AttemptFailure> = {}): AttemptFailure => ({
   status: 'failed',
-  kind,
+  code,
   reason: 'http_status',
-  message: kind,
+  message: code,
   ...more,
 });
 const rejected = (subject: AttemptRejection['subject']): AttemptRejection => ({
@@ -31,15 +31,15 @@ test.each<[string, readonly (AttemptFailure | AttemptRejection)[], number, objec
 });
 
 test.each<[string, readonly (AttemptFailure | AttemptRejection)[], number, Partial<ApiError>]>([
-  ['the last round fails', [failed('unavailable')], 3, { kind: 'unavailable', retryAfterMs: undefined }],
-  ['a long wait ends the call', [limited(30_000), limited(20_000)], 1, { kind: 'unavailable', retryAfterMs: 20_000 }],
-  ['an unknown error is the answer', [rejected('unknown'), failed('unavailable')], 1, { kind: 'rejected' }],
-  ['a method refused by all', [failed('method_refused'), failed('invalid_response')], 1, { kind: 'method_refused' }],
+  ['the last round fails', [failed('unavailable')], 3, { code: 'unavailable', retryAfterMs: undefined }],
+  ['a long wait ends the call', [limited(30_000), limited(20_000)], 1, { code: 'unavailable', retryAfterMs: 20_000 }],
+  ['an unknown error is the answer', [rejected('unknown'), failed('unavailable')], 1, { code: 'rejected' }],
+  ['a method refused by all', [failed('method_refused'), failed('invalid_response')], 1, { code: 'method_refused' }],
   [
     'no usable response',
     [failed('invalid_response')],
     1,
-    { kind: 'invalid_response', message: 'getX: invalid_response' },
+    { code: 'invalid_response', message: 'getX: invalid_response' },
   ],
   [
     'heights are not served',
@@ -51,7 +51,7 @@ test.each<[string, readonly (AttemptFailure | AttemptRejection)[], number, Parti
     'a height that may be reached',
     [failed('height_not_served'), failed('height_not_reached')],
     1,
-    { kind: 'height_not_reached' },
+    { code: 'height_not_reached' },
   ],
 ])('%s', (_what, outcomes, round, expected) => {
   const error = decide(outcomes, round);

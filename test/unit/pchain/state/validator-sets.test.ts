@@ -172,7 +172,7 @@ describe('the set at the proposed height', () => {
     const { node, sets } = start();
     node.failure = undefined;
     node.validators = async () => Promise.reject(leftBehind);
-    await expect(sets.atProposed(L1, SIGNAL)).rejects.toMatchObject({ kind: 'unavailable', cause: leftBehind });
+    await expect(sets.atProposed(L1, SIGNAL)).rejects.toMatchObject({ code: 'unavailable', cause: leftBehind });
     expect(node.heightCalls).toBe(3);
     // A height that was named stays an error of the request.
     await expect(sets.at(L1, 18n, SIGNAL)).rejects.toBe(leftBehind);
