@@ -17,7 +17,7 @@ import { describeTransportError } from '../../lib/net/transport-error.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
 import { parseAddress } from './input.ts';
-import { refusalOfService } from './service-refusal.ts';
+import { ServiceRefusal } from './service-refusal.ts';
 
 interface ServiceClientOptions {
   readonly url: string;
@@ -134,7 +134,7 @@ export class ServiceClient implements AsyncDisposable {
 
   #failureOf(error: unknown): unknown {
     if (!(error instanceof SignatureAggregatorError)) return error;
-    if (error.code !== 'unreachable') return refusalOfService(error);
+    if (error.code !== 'unreachable') return new ServiceRefusal(error);
     if (error.cause === undefined) return later(`${this.#url} broke off its answer; try again`, error);
     const advice = 'give the address of a running service by --url, or do without one by --config';
     const problem = `cannot be asked: ${describeTransportError(error.cause)}`;

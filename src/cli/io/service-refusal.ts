@@ -3,7 +3,7 @@ import { Value } from 'typebox/value';
 import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { AggregationDetails, detailsOf } from '../../api/errors/aggregation-details.ts';
 import { SentMessages } from '../../api/errors/sent-messages.ts';
-import type { SignatureAggregatorError } from '../../client/client-error.ts';
+import { SignatureAggregatorError } from '../../client/client-error.ts';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
@@ -40,56 +40,33 @@ const PLAIN_FIELD = /^(justification|wait)(?=:| must| is)/;
 /** The heaviest validators that fit on a screen. */
 const MAX_SHOWN = 12;
 
-interface Refusal {
-  /** Undefined for the answer of another program, such as a proxy. */
-  readonly code: string | undefined;
-  readonly message: string;
-  readonly details?: unknown;
-  readonly status: number;
-  readonly retryAfterMs: number | undefined;
-  /** Name of the request in the service's log and records. */
-  readonly requestID?: string | undefined;
-}
-
 /** An error of the service, or of the collection in this process. The message lists the validators that did not sign. */
 export class ServiceRefusal extends CommandFailure {
-  /** As the service answers; undefined for the answer of another program. */
+  /** As the service answers; undefined for the answer of another program, such as a proxy. */
   readonly body: object | undefined;
 
-  constructor({ code, message, details, status, retryAfterMs, requestID }: Refusal) {
+  constructor({ code, message, details, status = 500, retryAfterMs, requestId }: SignatureAggregatorError) {
+    const isOurs = code !== 'invalid_answer' && code !== 'unreachable';
+    const text = isOurs
+      ? adviseOn(code, inOptions(printable(message)))
+      : `what answers there is no signature aggregator, or something before it refuses: HTTP ${status}; check --url`;
     const retryAfter = retryAfterMs === undefined ? undefined : retryAfterSeconds(retryAfterMs);
     const lines = [
-      ...(code === undefined ? [] : detailLines(details)),
+      ...detailLines(details),
       ...(retryAfter === undefined ? [] : [`Retry-After: ${retryAfter} s`]),
-      ...(requestID === undefined ? [] : [`request ID: ${printable(requestID)}`]),
+      ...(requestId === undefined ? [] : [`request ID: ${printable(requestId)}`]),
     ];
-    if (code === undefined) {
-      const text = 'what answers there is no signature aggregator, or something before it refuses';
-      super(status < 500 ? EXIT.usage : EXIT.later, [`${text}: HTTP ${status}; check --url`, ...lines].join('\n'));
-    } else {
-      super(exitCodeOf(code), [adviseOn(code, inOptions(printable(message))), ...lines].join('\n'));
-      const answer = { code: code as ErrorCode, message, details };
-      this.body = { ...OWN_ERROR_FORM.bodyOf(answer, status), ...(retryAfter !== undefined && { retryAfter }) };
-    }
+    super(isOurs ? exitCodeOf(code) : status < 500 ? EXIT.usage : EXIT.later, [text, ...lines].join('\n'));
+    const body = isOurs ? OWN_ERROR_FORM.bodyOf({ code, message, details }, status) : undefined;
+    this.body = body && { ...body, ...(retryAfter !== undefined && { retryAfter }) };
   }
 }
 
 export function refusalOf(error: AggregatorError): ServiceRefusal {
-  const { code, field, message: text, retryAfterMs } = error;
-  const message = field === undefined ? text : `${OWN_ERROR_FORM.fieldNames[field]}: ${text}`;
-  return new ServiceRefusal({
-    code,
-    message,
-    details: detailsOf(error),
-    status: OWN_ERROR_FORM.statusOf(code),
-    retryAfterMs,
-  });
-}
-
-export function refusalOfService(error: SignatureAggregatorError): ServiceRefusal {
-  const { code, message, details, status = 500, retryAfterMs, requestId: requestID } = error;
-  const own = code === 'invalid_answer' ? undefined : code;
-  return new ServiceRefusal({ code: own, message, details, status, retryAfterMs, requestID });
+  const { code, field, retryAfterMs } = error;
+  const message = field === undefined ? error.message : `${OWN_ERROR_FORM.fieldNames[field]}: ${error.message}`;
+  const [details, status] = [detailsOf(error), OWN_ERROR_FORM.statusOf(code)];
+  return new ServiceRefusal(new SignatureAggregatorError(message, { code, details, status, retryAfterMs }));
 }
 
 /** Replaces the fields of the API in the text of an error by the options of the commands. */

@@ -148,7 +148,7 @@ function invalid(cause: ParseError): ExchangeError {
   return new ExchangeError('invalid_response', cause.message, { cause });
 }
 
-/** Longer than any sentence. A longer body is not read to its end, and its connection is closed. */
+/** Longer than any sentence. The rest of a longer body of an error is not read. */
 const MAX_ERROR_BODY_BYTES = 65_536;
 
 /** A longer body is long. Most responses have less than 16 KiB. */
