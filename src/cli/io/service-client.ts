@@ -157,7 +157,7 @@ function fetchOver(exchange: Exchange): typeof fetch {
   return async (target, { method, headers, body, signal } = {}) => {
     const answer = await exchange.send({
       method: method === 'POST' ? 'POST' : 'GET',
-      target: String(target),
+      target: target as string,
       headers: headers as Record<string, string>,
       ...(typeof body === 'string' && { body }),
       signal: signal as AbortSignal,

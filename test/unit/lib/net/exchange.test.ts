@@ -16,13 +16,15 @@ function exchangeOf(answer: () => Promise<object>) {
   return { clock, reading };
 }
 
-const answerOf = (statusCode: number, text: string, headers: object = {}) => async () => ({
-  statusCode,
-  headers,
-  body: (async function* () {
-    yield Buffer.from(text);
-  })(),
-});
+const answerOf =
+  (statusCode: number, text: string, headers: object = {}) =>
+  async () => ({
+    statusCode,
+    headers,
+    body: (async function* () {
+      yield Buffer.from(text);
+    })(),
+  });
 
 test('an error has the first sentence of the body for clients and for the log, and the pause', async () => {
   const text = '{"message":"api.example refuses a-secret\\nand more"}';

@@ -84,7 +84,11 @@ describe('in a file', () => {
       for (let turn = 1; turn <= 2; turn += 1) {
         await settle();
         expect(turns).toHaveLength(1);
-        expect([await has(reader, 0), await has(reader, 299), await reader.position()]).toEqual([true, false, undefined]);
+        expect([await has(reader, 0), await has(reader, 299), await reader.position()]).toEqual([
+          true,
+          false,
+          undefined,
+        ]);
         // No transaction is open, so another connection may begin one.
         other.exec('BEGIN IMMEDIATE; ROLLBACK');
         turns.pop()?.();

@@ -39,7 +39,9 @@ test('a record that is too long is shared without its lightest missing validator
   records.add('failed', LABEL, () => ({ details: { missing, missingOmitted: 3 } }));
   await clock.advance(100);
   expect(written(FAILED)[0]?.length).toBeLessThanOrEqual(8 * 1024);
-  expect(await records.find('failed', LABEL)).toEqual({ details: { missing: missing.slice(0, 8), missingOmitted: 27 } });
+  expect(await records.find('failed', LABEL)).toEqual({
+    details: { missing: missing.slice(0, 8), missingOmitted: 27 },
+  });
 });
 
 test('a record whose other details are too long is shared without them', async () => {
@@ -79,7 +81,11 @@ test('a record is found by the ID and the client of its request', async () => {
   expect(await found('a', 'key:b')).toEqual(withMissing('a', 'key:b'));
   expect(await found('a')).toEqual(withMissing('a', 'key:bc'));
   expect(await found('{"id":"a"}')).toEqual(withMissing('{"id":"a"}', 'key:b'));
-  for (const [id, client] of [['a', 'key:'], ['', 'key:b'], ['b', 'key:b']] as const)
+  for (const [id, client] of [
+    ['a', 'key:'],
+    ['', 'key:b'],
+    ['b', 'key:b'],
+  ] as const)
     expect(await found(id, client)).toBeUndefined();
 });
 
