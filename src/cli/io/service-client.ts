@@ -164,7 +164,8 @@ function fetchOver(exchange: Exchange): typeof fetch {
     });
     const received = Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value)]);
     const { status } = answer;
-    return new Response(NO_BODY.has(status) ? null : Readable.toWeb(answer.body), { status, headers: received });
+    const sent = NO_BODY.has(status) ? null : (Readable.toWeb(answer.body) as ReadableStream);
+    return new Response(sent, { status, headers: received });
   };
 }
 

@@ -3,7 +3,7 @@ import { Value } from 'typebox/value';
 import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { AggregationDetails, detailsOf } from '../../api/errors/aggregation-details.ts';
 import { SentMessages } from '../../api/errors/sent-messages.ts';
-import { SignatureAggregatorError } from '../../client/client-error.ts';
+import { type ErrorDetails, SignatureAggregatorError } from '../../client/client-error.ts';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
@@ -65,7 +65,8 @@ export class ServiceRefusal extends CommandFailure {
 export function refusalOf(error: AggregatorError): ServiceRefusal {
   const { code, field, retryAfterMs } = error;
   const message = field === undefined ? error.message : `${OWN_ERROR_FORM.fieldNames[field]}: ${error.message}`;
-  const [details, status] = [detailsOf(error), OWN_ERROR_FORM.statusOf(code)];
+  const details = detailsOf(error) as ErrorDetails | undefined;
+  const status = OWN_ERROR_FORM.statusOf(code);
   return new ServiceRefusal(new SignatureAggregatorError(message, { code, details, status, retryAfterMs }));
 }
 

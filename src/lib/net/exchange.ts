@@ -31,7 +31,7 @@ export interface ReadRequest<T> extends ExchangeRequest {
   /** Bounds the exchange to the end of the body. */
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  readonly acquireLong?: (signal: AbortSignal) => Promise<Disposable>;
+  readonly acquireLong?: (signal: AbortSignal) => Disposable | Promise<Disposable>;
   /** Throws a {@link ParseError} for an invalid body. */
   readonly parse: (text: string, answer: Answer) => T;
 }

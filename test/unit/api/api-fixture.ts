@@ -6,7 +6,7 @@ import type { Aggregator } from '../../../src/aggregation/stages/aggregator.ts';
 import { NO_WEIGHTS } from '../../../src/aggregation/validators/validator-outcome.ts';
 import { RequestHistory } from '../../../src/api/requests/request-history.ts';
 import { createServer, type ServerOptions } from '../../../src/api/server.ts';
-import type { AccessOptions } from '../../../src/http/access/access.ts';
+import type { AccessOptions, AccessRules } from '../../../src/http/access/access.ts';
 import { ERROR_CODES, type ErrorCode } from '../../../src/http/errors/error-codes.ts';
 import type { Server } from '../../../src/http/request/http-server.ts';
 import { RequestBodies } from '../../../src/http/server/request-bodies.ts';
@@ -64,8 +64,12 @@ export async function createScriptedServer(options: TestServerOptions = {}) {
 }
 
 /** Limits of a service without keys. */
-export function limitedTo(unitsPerMinute: number | undefined, clock: Clock = new FakeClock()): AccessOptions {
-  const rules = { apiKeys: [], unitsPerMinute };
+export function limitedTo(
+  unitsPerMinute: number | undefined,
+  clock: Clock = new FakeClock(),
+  more: Partial<AccessRules> = {},
+): AccessOptions {
+  const rules = { apiKeys: [], unitsPerMinute, ...more };
   return { rules, trustedProxies: [], limits: createMemoryLimitCounters(clock) };
 }
 

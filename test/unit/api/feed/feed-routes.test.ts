@@ -26,7 +26,7 @@ interface Page {
 let store: MessageStore;
 const ranges: unknown[] = [];
 const server = await createFeedServer(() => store, {
-  access: { ...limitedTo(1_000_000), operateWithoutKey: true },
+  access: limitedTo(1_000_000, undefined, { operateWithoutKey: true }),
   async replay(...[chainID, from, to]) {
     ranges.push([chainID, from, to]);
     return { found: 2, added: 1 };

@@ -174,7 +174,7 @@ test('costs what the other aggregation routes cost, and its refusals have its fo
   const clock = new FakeClock();
   const sha256 = new Uint8Array(32).fill(1);
   const apiKeys = [{ name: 'a', sha256, unitsPerMinute: 1_000, routes: ['aggregation' as const] }];
-  const { server: to } = await createScriptedServer({ access: { ...limitedTo(25, clock), apiKeys }, clock });
+  const { server: to } = await createScriptedServer({ access: limitedTo(25, clock, { apiKeys }), clock });
   expect((await post({ message: MESSAGE }, { to })).headers['x-ratelimit-remaining']).toBe('15');
   // A KiB more costs a unit more.
   const justification = '00'.repeat(1_024);

@@ -36,8 +36,7 @@ interface Sent {
 }
 
 async function start(rules: Partial<AccessRules>, trustedProxies: readonly string[] = []) {
-  const { limits } = limitedTo(1_000);
-  const access: AccessOptions = { rules: { apiKeys: [], unitsPerMinute: 1_000, ...rules }, trustedProxies, limits };
+  const access: AccessOptions = { ...limitedTo(1_000, undefined, rules), trustedProxies };
   const server = await createTestServer({ access, corsOrigins: ['*'] });
   const common = ({ key: name, remoteAddress = LOCAL, headers }: Sent, id = '') => ({
     remoteAddress,
@@ -196,7 +195,10 @@ test('a record of a transaction that sent several messages lists the first of th
   const aggregator: Aggregator = {
     aggregate: () => Promise.reject(new AggregatorError('several_messages', 'choose one', { sentMessages })),
   };
-  const server = await createTestServer({ access: { ...limitedTo(1_000), operateWithoutKey: true }, aggregator });
+  const server = await createTestServer({
+    access: limitedTo(1_000, undefined, { operateWithoutKey: true }),
+    aggregator,
+  });
   const headers = { 'x-request-id': 'several' };
   const answer = await server.inject({ method: 'POST', url: PATH, payload: { message: MESSAGE }, headers });
   const { messages } = answer.json().details;
