@@ -42,9 +42,8 @@ interface CutDetails {
 
 /** How long a record is kept. */
 export const RECORD_LIFETIME_MS = 60 * 60_000;
-/** A list of the longest values has 9 MiB. */
+/** Without the label, which has some hundred bytes at most. A list of the longest values has 9 MiB. */
 const MAX_RECORD_BYTES = 8 * 1024;
-const MAX_LABEL_BYTES = 1024;
 /** Records of a batch are encoded and sent together; a client asks another replica no sooner. */
 const BATCH_MS = 10;
 /** In a flood of requests batches are rare: one costs about 1 ms of CPU time, whatever its size. */
@@ -88,8 +87,10 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
   }
 
   function open(list: RecordList, value: unknown): unknown {
-    if (!(value instanceof Uint8Array) || value.length > MAX_LABEL_BYTES + MAX_RECORD_BYTES) return undefined;
-    const json = seal.open(list, value.subarray(value.indexOf(NEWLINE) + 1));
+    if (!(value instanceof Uint8Array)) return undefined;
+    const sealed = value.subarray(value.indexOf(NEWLINE) + 1);
+    if (sealed.length > MAX_RECORD_BYTES) return undefined;
+    const json = seal.open(list, sealed);
     return json && parse(json);
   }
 

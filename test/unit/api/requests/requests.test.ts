@@ -172,7 +172,7 @@ test('a record sums up a stage that occurred twice, and bounds the texts of clie
       throw new AggregatorError('insufficient_weight', 'too little', { report });
     },
   };
-  const access = { ...limitedTo(1_000), apiKeys: KEYS, trustedProxies: [LOCAL] };
+  const access = { ...limitedTo(1_000, undefined, { apiKeys: KEYS }), trustedProxies: [LOCAL] };
   const server = await createTestServer({ access, aggregator });
   const from = { 'x-forwarded-for': 'x'.repeat(1_000), 'x-request-id': 'long' };
   await server.inject({ method: 'POST', url: PATH, payload: { message: MESSAGE }, headers: from });
