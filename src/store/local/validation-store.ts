@@ -84,7 +84,8 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
     'DELETE FROM origins WHERE validation_id IN (SELECT validation_id FROM origins ORDER BY height LIMIT ?)',
   );
 
-  const write = (act: () => void): void => withStoreError('write', path, VALIDATION_SCHEMA, () => inTransaction(database, act));
+  const write = (act: () => void): void =>
+    withStoreError('write', path, VALIDATION_SCHEMA, () => inTransaction(database, act));
 
   function dropExcess(): void {
     const excess = Number(countOrigins.get()?.['count']) - maxOrigins;
