@@ -25,6 +25,8 @@ export interface Call {
   readonly path: string;
   /** Makes it a POST. */
   readonly body?: object | undefined;
+  /** For a POST without a body. */
+  readonly method?: 'POST' | undefined;
   /** An error status whose body is an answer, too. */
   readonly allowed?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -154,11 +156,12 @@ export class Caller {
 
   async #send(
     { base, signal }: Pick<Attempt, 'base' | 'signal'>,
-    { path, body }: Call,
+    { path, body, method }: Call,
     accept: string,
   ): Promise<Response> {
     const { apiKey, fetch: send = fetch } = this.#options;
     return await send(`${base}${path}`, {
+      ...(method !== undefined && { method }),
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       headers: {
         accept,

@@ -4,8 +4,8 @@ import {
   type DatabasePlace,
   type DatabaseSchema,
   databasePath,
+  inTransaction,
   openDatabase,
-  rollBack,
   withStoreError,
 } from '../store/local/sqlite.ts';
 import { idBytes, type SubnetID } from '../warp/ids.ts';
@@ -92,13 +92,7 @@ export function openRecordStore(place: DatabasePlace): RecordStore {
   const write = (act: () => void): void =>
     withStoreError('write', path, RECORD_SCHEMA, () => {
       requireFile();
-      database.exec('BEGIN IMMEDIATE');
-      try {
-        act();
-        database.exec('COMMIT');
-      } finally {
-        rollBack(database);
-      }
+      inTransaction(database, act);
     });
 
   function idOf(subnetID: SubnetID, publicKeyHex: string): number | undefined {

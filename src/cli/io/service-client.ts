@@ -77,8 +77,8 @@ export class ServiceClient implements AsyncDisposable {
   }
 
   /** Returns the result of a route that takes no body. @throws {CommandFailure} */
-  async post<Schema extends TSchema>(path: string, schema: Schema) {
-    return this.#read(schema, await this.#send({ method: 'POST', path }));
+  post<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
+    return this.#ask({ path, method: 'POST' }, schema);
   }
 
   /**
