@@ -18,7 +18,7 @@ const MESSAGES = KILLS + 1;
 const FUNDS_KEY = '0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027';
 const FUNDS = parseEther('100');
 const GAS_OF_EXECUTION = 100_000n;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 const PENDING_POLL_MS = 2;
 
 const network = useRealNetwork(async ({ awaitEpoch, cChainID, conversionHeight }) => {
@@ -142,5 +142,5 @@ test(
     );
     expect(await Promise.all(counts)).toEqual([MESSAGES, MESSAGES]);
   },
-  4 * TIMEOUT_MS,
+  3 * TIMEOUT_MS,
 );
