@@ -68,7 +68,8 @@ async function runRate({ devnet, service, readers, received, rate }: RunOptions)
       const before = (total: number) => Math.round((rate * BLOCK_MS * total) / (1_000 * CHAINS.length));
       const atMs = Date.now();
       for (const id of await emitBlock(devnet, chain, before(block + 1) - before(block))) emittedMs.set(id, atMs);
-      await sleep(startMs + BLOCK_MS * (block + (index + 1) / CHAINS.length) - performance.now());
+      const nextMs = startMs + BLOCK_MS * (block + (index + 1) / CHAINS.length);
+      await sleep(Math.max(0, nextMs - performance.now()));
     }
   }
   const elapsedMs = performance.now() - startMs;
