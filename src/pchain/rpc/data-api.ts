@@ -7,7 +7,15 @@ import { parseExactJson } from '../codec/exact-json.ts';
 import { readArray, readId, readObject } from '../codec/json-fields.ts';
 import { ApiError } from './api-error.ts';
 
-export type DataApi = ReturnType<typeof createDataApi>;
+export interface DataApi extends AsyncDisposable {
+  /**
+   * Returns the IDs of the oldest transactions of an L1 validation, including the one that started it. The caller reads the transactions
+   * from a node.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]>;
+}
 
 export interface DataApiOptions {
   readonly endpoint: ApiEndpoint;
@@ -23,7 +31,7 @@ const PAGE_SIZE = 10;
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
 
-export function createDataApi({ endpoint, network, clock, timeoutMs, openHttp }: DataApiOptions) {
+export function createDataApi({ endpoint, network, clock, timeoutMs, openHttp }: DataApiOptions): DataApi {
   const exchange = new Exchange(endpoint, {
     clock,
     openHttp,
@@ -32,13 +40,7 @@ export function createDataApi({ endpoint, network, clock, timeoutMs, openHttp }:
   });
 
   return {
-    /**
-     * Returns the IDs of the oldest transactions of an L1 validation, including the one that started it. The caller reads the transactions
-     * from a node.
-     *
-     * @throws {ApiError}, or the signal's reason
-     */
-    async transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]> {
+    async transactionsOf(validationID, signal) {
       const pageSize = String(PAGE_SIZE);
       const query = new URLSearchParams({ l1ValidationId: validationID, sortOrder: 'asc', pageSize });
       try {
