@@ -116,6 +116,35 @@ describe('subnets', () => {
     expect(shown.problems).toEqual([]);
   });
 
+  test('shows who signed in the last day, in which hours, and what remains if validators stop', async () => {
+    await shown.open();
+    const { page } = shown;
+    await shown.pasteNew();
+    await shown.sign();
+    await goToAddress(`#/subnets/${PRIMARY_NETWORK_ID}`);
+    const table = shown.table('Validators');
+    const row = table
+      .locator('tr.row')
+      .filter({ hasText: /●\s*100/ })
+      .first();
+    await row.getByRole('checkbox').check();
+    await shown.heading('If this one stops').waitFor();
+    const remaining = page.locator('.remaining');
+    await expect.poll(() => remaining.allInnerTexts()).toHaveLength(2);
+    for (const text of await remaining.allInnerTexts()) {
+      expect(text).toMatch(/^(Now|Worst hour, \w+ \d+, \d\d:00)\s+✓ 9\d\.\d\s% 2\d\.\d\s% above the quorum of 67\s%$/);
+    }
+    await row.click();
+    expect(await table.locator('tr.opened').innerText()).toMatch(
+      /In the last 24 hours: signed (\d+) of \1; answers within/,
+    );
+    await table.getByRole('img', { name: /^The last 48 hours: in (\d) of \1 hours with a question/ }).waitFor();
+    expect(await shown.findAccessibilityProblems()).toEqual([]);
+    await page.locator('.if-stop').getByRole('button', { name: 'Clear' }).click();
+    await shown.heading('If validators stop').waitFor();
+    expect(shown.problems).toEqual([]);
+  });
+
   test('columns fit on a phone, and rows open to show the others', async () => {
     await shown.open(PHONE);
     await goToAddress(`#/subnets/${PRIMARY_NETWORK_ID}`);

@@ -48,7 +48,7 @@ export function IfTheseStop({ view, history, chosen, onClear }: IfTheseStopProps
       </header>
       <p class="hint">
         {nodes.length === 0
-          ? 'Tick validators in the table, to see whether the others can still sign without them.'
+          ? 'Tick validators in the column Stop, or in an opened row, to see whether the others can sign without them.'
           : names}
       </p>
       <Remaining label="Now" weight={remainingNow(view, chosen)} total={total} />

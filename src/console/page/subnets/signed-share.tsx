@@ -12,10 +12,10 @@ export function SignedShare({ recorded }: { recorded: Recorded | undefined }): C
   const level = levelOf(recorded);
   return (
     <span class={`signed-share ${level}`} title={countsText(recorded)}>
-      <span class="mark" aria-hidden>
+      <span class="mark" aria-hidden={signedShare !== undefined}>
         {MARKS[level]}
       </span>
-      {signedShare === undefined ? <span class="muted">not asked</span> : sharePercent(signedShare)}
+      {signedShare !== undefined && sharePercent(signedShare)}
     </span>
   );
 }

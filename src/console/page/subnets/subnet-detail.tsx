@@ -190,9 +190,10 @@ function textOf({ nodes, reason, status }: Validator): string {
 function signedColumn({ subnetId, validators }: SubnetHistoryBody): Column<Validator> {
   const byKey = new Map(validators.map((validator) => [validator.publicKey, validator]));
   const recordOf = ({ publicKey = '' }: Validator): Recorded | undefined => byKey.get(publicKey);
-  const rank = (row: Validator) => recordOf(row)?.signedShare ?? 2;
+  /** The worst is first in descending order, and one without a question last. */
+  const missed = (row: Validator) => 1 - (recordOf(row)?.signedShare ?? 2);
   return {
-    name: 'Signed, 24 h',
+    name: 'Signed',
     isNumber: true,
     cell: (row) => <SignedShare recorded={recordOf(row)} />,
     full(row) {
@@ -201,26 +202,28 @@ function signedColumn({ subnetId, validators }: SubnetHistoryBody): Column<Valid
       if (recorded === undefined || nodeId === undefined) return 'no record';
       return <ValidatorHours subnetId={subnetId} nodeId={nodeId} recorded={recorded} />;
     },
-    compare: (a, b) => rank(a) - rank(b),
+    compare: (a, b) => missed(a) - missed(b),
   };
 }
 
-/** Chooses validators that stop. One that cannot sign anyway has no box. */
+/** Chooses validators that stop; on a phone in the opened row. One that has no key cannot sign anyway. */
 function stopColumn(chosen: ReadonlySet<string>, toggle: (key: string) => void): Column<Validator> {
+  const box = ({ publicKey, nodes }: Validator) =>
+    publicKey !== undefined && (
+      <input
+        type="checkbox"
+        class="stop-box"
+        aria-label={`Suppose that ${nodes[0]?.nodeId ?? 'it'} stops`}
+        checked={chosen.has(publicKey)}
+        onClick={(event) => event.stopPropagation()}
+        onChange={() => toggle(publicKey)}
+      />
+    );
   return {
     name: 'Stop',
-    cell: ({ publicKey, nodes }) =>
-      publicKey !== undefined && (
-        <input
-          type="checkbox"
-          class="stop-box"
-          aria-label={`Suppose that ${nodes[0]?.nodeId ?? 'it'} stops`}
-          checked={chosen.has(publicKey)}
-          onClick={(event) => event.stopPropagation()}
-          onChange={() => toggle(publicKey)}
-        />
-      ),
-    full: ({ publicKey = '' }) => (chosen.has(publicKey) ? 'supposed to stop' : 'no'),
+    isWide: true,
+    cell: box,
+    full: (row) => [box(row), 'suppose that it stops'],
   };
 }
 

@@ -36,6 +36,7 @@ export function ValidatorHours({ subnetId, nodeId, recorded }: ValidatorHoursPro
   return (
     <div class="validator-hours">
       <p>
+        {'In the last 24 hours: '}
         {countsText(recorded)}
         {medianMs !== undefined &&
           `; answers within ${milliseconds(medianMs)} (median), 95 % within ${milliseconds(p95Ms)}`}
@@ -72,12 +73,13 @@ function Spans({ label, spans, lengthMs, count }: SpansProps): ComponentChild {
   const starts = Array.from({ length: count }, (_, index) => last - lengthMs * (count - 1 - index));
   const asked = spans.filter(({ signedShare }) => signedShare !== undefined);
   const whole = asked.filter((span) => levelOf(span) === 'all').length;
+  if (asked.length === 0) return null;
   const unit = lengthMs === HOUR_MS ? 'hours' : 'days';
   return (
     <figure class="spans">
       <figcaption>
         <span>{label}</span>
-        <span class="muted">{`${whole} of ${asked.length} ${unit} with a question: all signed`}</span>
+        <span class="muted">{`all signed in ${whole} of ${asked.length} ${unit} with a question`}</span>
       </figcaption>
       <div
         class="span-bars"
