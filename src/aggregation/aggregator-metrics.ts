@@ -61,7 +61,7 @@ export function createAggregatorMetrics(
   );
   const phases = durations(
     'aggregation_stage_duration_seconds',
-    'Time of the stages of an aggregation: resolve, connect, collect, verify, execution (until the transaction is accepted and executed)',
+    'Time of the stages of an aggregation: resolve, connect, collect, verify, execution (what the client waits for: the transaction is accepted and executed, its signers become known)',
     'stage',
   );
   const observeDuration = createDurationObserver(metrics);

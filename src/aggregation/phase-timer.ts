@@ -3,7 +3,8 @@ import type { Clock } from '../lib/concurrency/clock.ts';
 /**
  * What the time of an aggregation is spent on; the metric and the records of requests call it `stage`. `resolve`: finding the validator set.
  * `connect`: until a validator can be asked. `collect`: until quorum plus buffer is reached or out of reach. `verify`: checking the
- * aggregate, and searching for invalid signatures. `execution`: until the transaction is accepted and executed, without a permit.
+ * aggregate, and searching for invalid signatures. `execution`: what the caller waits for without a permit: the transaction is accepted
+ * and executed, its signers become known.
  */
 export type AggregationPhase = 'resolve' | 'connect' | 'collect' | 'verify' | 'execution';
 

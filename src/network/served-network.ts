@@ -1,8 +1,10 @@
 import { AggregatorError } from '../aggregation/aggregator-error.ts';
 import { createDurationObserver } from '../aggregation/aggregator-metrics.ts';
+import { type Caller, reportPhase, startWait, type Wait } from '../aggregation/stages/calls.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { sleep } from '../lib/concurrency/clock.ts';
+import { startDeadline } from '../lib/concurrency/deadline.ts';
 import { ConnectionChanges } from '../p2p/connection/connection-changes.ts';
 import type { NodeAcceptance } from '../p2p/identity/identity-conflict.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -18,6 +20,8 @@ export interface NetworkOptions extends PartsOptions {
 }
 
 const RETRY_AFTER_MS = 5_000;
+/** Requests that wait until the network is open. A long message has 100 KB. */
+const MAX_WAITING = 256;
 
 /** A network of the configuration: open, being opened, or refused because its API belongs to another network. */
 export interface ServedNetwork extends Network {
@@ -55,6 +59,8 @@ class ConfiguredNetwork implements ServedNetwork {
   readonly #metrics: Metrics;
   readonly #opening: NetworkOpening;
   #hasBeenUp = false;
+  /** Requests that wait until the network is open. */
+  #waiting = 0;
   readonly #startedMs: number;
   readonly #stopping = new AbortController();
   readonly #changes = new ConnectionChanges();
@@ -181,17 +187,37 @@ class ConfiguredNetwork implements ServedNetwork {
     );
   }
 
-  /** Returns the aggregator of the open network, which fails until then. */
+  /** Returns the aggregator of the open network, which fails until then, unless the caller waits. */
   #createAggregator(): Network['aggregator'] {
     const observeDuration = createDurationObserver(this.#metrics);
     return {
-      aggregate: (request, call) => {
+      aggregate: async (request, caller) => {
+        using wait = startWait(this.#options.clock, caller);
+        await this.#untilOpen(caller, wait);
         const { state } = this.#opening;
-        if (state.kind === 'open') return state.parts.aggregator.aggregate(request, call);
+        if (state.kind === 'open') return await state.parts.aggregator.aggregate(request, caller, wait);
         observeDuration('network_unavailable', 0);
-        return Promise.reject(this.#unavailable(state));
+        throw this.#unavailable(state);
       },
     };
+  }
+
+  /** Waits as long as the caller does, at most until the network is open or refused. */
+  async #untilOpen(caller: Caller, wait: Wait): Promise<void> {
+    const { clock } = this.#options;
+    const startMs = clock.monotonicMs();
+    const leftMs = wait.signersUntilMs - startMs;
+    if (this.#opening.state.kind !== 'opening' || leftMs <= 0 || this.#waiting >= MAX_WAITING) return;
+    this.#waiting += 1;
+    using deadline = startDeadline(clock, leftMs, 'waiting for the network', caller.signal, wait.ends);
+    try {
+      await this.#changes.waitUntil(() => this.#opening.state.kind !== 'opening', deadline.signal);
+    } catch {
+      caller.signal.throwIfAborted();
+    } finally {
+      this.#waiting -= 1;
+      reportPhase({ caller, wait }, 'execution', clock.monotonicMs() - startMs);
+    }
   }
 
   /** @param subnets of the open network */

@@ -12,7 +12,8 @@ import { createResultCache } from '../results/result-cache.ts';
 import type { SigningResolver } from '../signers/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import { awaitExecution } from './await-execution.ts';
-import { type AskedCall, type Caller, type PlannedCall, startWait } from './calls.ts';
+import { awaitSigners } from './await-signers.ts';
+import { type AskedCall, type Caller, type PlannedCall, startWait, type Wait } from './calls.ts';
 import { charge } from './charge.ts';
 import { collect } from './collect.ts';
 import { type FindOptions, find } from './find.ts';
@@ -36,8 +37,12 @@ export interface AggregatorOptions extends Omit<CollectionDeps, 'observeDelay' |
 }
 
 export interface Aggregator {
-  /** Returns the signed message. Equal concurrent requests share one job. */
-  aggregate(request: AggregationRequest, caller: Caller): Promise<AggregationResult>;
+  /**
+   * Returns the signed message. Equal concurrent requests share one job.
+   *
+   * @param begun the caller's times, if they began before
+   */
+  aggregate(request: AggregationRequest, caller: Caller, begun?: Wait): Promise<AggregationResult>;
 }
 
 /** Composes what happens to a request: three lists of stages, each of one type. `resolve` and `share` are the doors between them. */
@@ -70,11 +75,12 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   const asked = stages<AskedCall, AggregationResult>(
     observe(parts), // outcome and duration
     recall(parts), // results in memory, without a wait; what is not there costs units
+    awaitSigners(parts), // tries again what passes: validators of a new L1, a slow API
     find(parts), // waits for the transaction, and takes its message
     resolve(parts, planned), // who signs, with which quorum, at which height
   );
-  const aggregate: Aggregator['aggregate'] = async (request, caller) => {
-    using wait = startWait(clock, caller);
+  const aggregate: Aggregator['aggregate'] = async (request, caller, begun) => {
+    using wait = begun ?? startWait(clock, caller);
     return await asked({ request: { pChainMessages, ...request }, caller, wait });
   };
   return { aggregate };

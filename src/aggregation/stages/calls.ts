@@ -19,7 +19,9 @@ export interface Caller {
   readonly isBackground?: boolean | undefined;
   /** Time in which the transaction may be accepted and executed, before the time for signatures begins; 0 by default. */
   readonly waitMs?: number | undefined;
-  /** Ends that time early, because the service stops. */
+  /** Time in which the signers may become known: the network opens, a new L1 has validators, an API answers. `waitMs` by default. */
+  readonly signersWaitMs?: number | undefined;
+  /** Ends these times early, because the service stops. */
   readonly waitEnds?: AbortSignal | undefined;
   /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
   readonly onCacheMiss?: (() => Promise<void>) | undefined;
@@ -50,12 +52,14 @@ export interface PlannedCall {
   readonly place: Place;
 }
 
-/** The time in which a caller's transaction may be accepted and executed. */
+/** The times in which a caller's transaction may be accepted and executed, and its signers may become known. */
 export interface Wait extends Disposable {
-  /** Its end, in monotonic ms: an earlier one once `ends` has aborted. */
+  /** End of the first, in monotonic ms: an earlier one once `ends` has aborted. */
   readonly untilMs: number;
+  /** End of the second, likewise. */
+  readonly signersUntilMs: number;
   readonly ends: AbortSignal | undefined;
-  /** Time spent until transactions were accepted and executed, which is no slowness. */
+  /** Time spent in these waits, which is no slowness. */
   spentMs: number;
 }
 
@@ -81,17 +85,29 @@ export function reportPhase(
   caller.onPhase?.(phase, durationMs);
 }
 
-export function startWait(clock: Clock, { waitMs = 0, waitEnds }: Pick<Caller, 'waitMs' | 'waitEnds'>): Wait {
+/**
+ * A proposed height is cached for a second: with one more, the last attempt to find the signers reads a height from after the wait. The
+ * height reaches a conversion 30 s after its block, which is the longest wait.
+ */
+const LAST_ATTEMPT_MS = 1_000;
+
+export function startWait(
+  clock: Clock,
+  { waitMs = 0, signersWaitMs = waitMs, waitEnds }: Pick<Caller, 'waitMs' | 'signersWaitMs' | 'waitEnds'>,
+): Wait {
   const startMs = clock.monotonicMs();
-  const ends = waitMs > 0 ? waitEnds : undefined;
-  let untilMs = ends?.aborted === true ? startMs : startMs + waitMs;
+  const ends = waitMs > 0 || signersWaitMs > 0 ? waitEnds : undefined;
+  let endedMs = ends?.aborted === true ? startMs : Number.POSITIVE_INFINITY;
   const end = (): void => {
-    untilMs = Math.min(untilMs, clock.monotonicMs());
+    endedMs = Math.min(endedMs, clock.monotonicMs());
   };
   ends?.addEventListener('abort', end, { once: true });
   return {
     get untilMs() {
-      return untilMs;
+      return Math.min(endedMs, startMs + waitMs);
+    },
+    get signersUntilMs() {
+      return Math.min(endedMs, signersWaitMs > 0 ? startMs + signersWaitMs + LAST_ATTEMPT_MS : startMs);
     },
     ends,
     spentMs: 0,

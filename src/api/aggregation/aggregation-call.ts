@@ -36,6 +36,7 @@ export class AggregationCall implements Caller, AggregationFacts {
   readonly #context: RequestContext;
   onProgress: Caller['onProgress'];
   waitMs: number | undefined;
+  signersWaitMs: number | undefined;
   waitEnds: AbortSignal | undefined;
   readonly phases: Partial<Record<AggregationPhase, number>> = {};
   onSigning: ((plan: SigningPlan) => void) | undefined;

@@ -27,6 +27,8 @@ export interface GoRoutesOptions {
 }
 
 const GO_PATH = '/aggregate-signatures';
+/** The Go aggregator holds a request so long: the proposed height reaches a conversion 30 s after its block. */
+const SIGNERS_WAIT_MS = 30_000;
 
 const SignedMessageBody = Type.Object(
   { 'signed-message': text('The signed Warp message in hex, without a prefix') },
@@ -43,6 +45,8 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   if (first === undefined) throw new Error('there is no network');
   const { network, onRequest, networkOf } = createNetworkOfPath(networks);
   const recorders = new Map(networks.map((one) => [one, createRecorder(one, options)]));
+  const stopping = new AbortController();
+  server.addHook('preClose', async () => stopping.abort());
   const errors = goErrorResponses(400, 401, 403, 413, 429, 500);
 
   async function answer({ context, body: text }: FastifyRequest, asked: Network) {
@@ -52,6 +56,8 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
     // These answers have no warnings, so the epoch is read only where it decides.
     const pChainMessages = asked.goApi.pChainMessages === 'epoch' ? 'epoch' : undefined;
     const call = new AggregationCall(context, asked.name, { ...parseGoRequest(body), pChainMessages });
+    call.signersWaitMs = SIGNERS_WAIT_MS;
+    call.waitEnds = stopping.signal;
     call.result = await asked.aggregator.aggregate(call.asked, call);
     recorders.get(asked)?.onSuccess(clock.monotonicMs() - startMs);
     return { 'signed-message': bytesToHex(call.result.signedMessage) };

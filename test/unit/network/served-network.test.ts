@@ -176,6 +176,25 @@ describe('a network of our own', () => {
     expect(network.readiness().status).toBe('up');
   });
 
+  it('holds a request that waits until it is open, or for as long as the request waits', async () => {
+    const { network, clock, script } = scriptedServedNetwork({ networkID: new Error('connection refused') });
+    network.open();
+    const signal = new AbortController();
+    const ask = (signersWaitMs: number, client = new AbortController().signal) =>
+      network.aggregator.aggregate({} as AggregationRequest, { signal: client, signersWaitMs });
+    const [short, long, left] = [ask(5_000), ask(30_000), ask(30_000, signal.signal)];
+    await clock.advance(5_000);
+    expect(await stateOf(short)).toBe('pending');
+    signal.abort(new Error('gone'));
+    expect(await stateOf(left)).toMatchObject({ message: 'gone' });
+    await clock.advance(1_000);
+    expect(await stateOf(short)).toMatchObject({ code: 'network_unavailable' });
+    expect(await stateOf(long)).toBe('pending');
+    script.networkID = OWN_ID;
+    await clock.advance(30_000);
+    expect(await long).toBe(RESULT);
+  });
+
   it('stays refused while the API of a public network fails, and is opened with the right one', async () => {
     const { network, clock, script, events, log } = scriptedServedNetwork({ networkID: FUJI_ID });
     network.open();

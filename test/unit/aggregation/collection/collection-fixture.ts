@@ -230,7 +230,7 @@ export function createFixture(options: FixtureOptions) {
     const ended = run({ key, plan, permit, collection, times: callers, signal });
     ended.catch(() => undefined);
     const { promise: over, resolve: fail } = Promise.withResolvers<Insufficient>();
-    const wait = { untilMs: 0, ends: undefined, spentMs: 0, [Symbol.dispose]: () => undefined };
+    const wait = { untilMs: 0, signersUntilMs: 0, ends: undefined, spentMs: 0, [Symbol.dispose]: () => undefined };
     const toError = (insufficient: Insufficient): Error => {
       fail(insufficient);
       return new Error('the time of the caller is over');

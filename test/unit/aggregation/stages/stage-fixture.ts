@@ -59,7 +59,7 @@ export function planOf(more: Partial<SigningPlan> = {}, weights = [40n, 30n, 20n
 }
 
 export function wait(untilMs = 0) {
-  return { untilMs, ends: undefined, spentMs: 0, [Symbol.dispose]: () => undefined };
+  return { untilMs, signersUntilMs: untilMs, ends: undefined, spentMs: 0, [Symbol.dispose]: () => undefined };
 }
 
 export function askedCall(request: AskedCall['request'], caller: Partial<Caller> = {}): AskedCall {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import type { Aggregator } from '../../../../src/aggregation/stages/aggregator.ts';
+import type { Caller } from '../../../../src/aggregation/stages/calls.ts';
 import { GO_ERROR_FORM } from '../../../../src/api/go-aggregator/go-error-form.ts';
 import { openGoListeners } from '../../../../src/api/go-aggregator/go-listeners.ts';
 import { ERROR_CODES, type ErrorCode } from '../../../../src/http/errors/error-codes.ts';
@@ -90,6 +92,19 @@ test("messages to the P-Chain keep the proposed height, without a wait for the e
     expect(asked).toMatchObject([{ pChainMessages: expected }]);
     expect(asked[0]).toHaveProperty('pChainMessages');
   }
+});
+
+test('a request waits for signers that are not known yet, not for execution', async () => {
+  const callers: Caller[] = [];
+  const aggregate: Aggregator['aggregate'] = async (_, caller) => {
+    callers.push(caller);
+    throw new AggregatorError('no_validators_yet', 'why');
+  };
+  await post(
+    { message: MESSAGE },
+    { to: await createTestServer({ networks: [scriptedNetwork({ aggregator: { aggregate } })] }) },
+  );
+  expect(callers).toMatchObject([{ waitMs: undefined, signersWaitMs: 30_000, waitEnds: { aborted: false } }]);
 });
 
 test('a request may have a justification beside the message, or alone', async () => {
