@@ -11,6 +11,7 @@ import { untilUnservable, updateNetworks } from '../network/networks.ts';
 import { createServedNetwork } from '../network/served-network.ts';
 import { createIdentity, findKeyFileProblem, openIdentity } from '../p2p/identity/identity.ts';
 import { Upstreams } from '../proxy/client/upstreams.ts';
+import { createClaimStore } from '../store/local/claim-store.ts';
 import { createMemoryLimitCounters } from '../store/local/limit-counters.ts';
 import { checkStoreFolder, StoreError } from '../store/local/sqlite.ts';
 import { openShared } from '../store/redis/open-shared.ts';
@@ -99,7 +100,9 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const tracer = await openTracer(opened, { ...ports, ...config.traces, service: { name: serviceName, version } });
   const bls = opened.use(await openBlsService({ ...config.bls, ...ports, auditPercentage: replaced.auditPercentage }));
   const shared = await openShared(opened, config.store.shared, ports);
-  const ownLimits = createMemoryLimitCounters(clock);
+  const claims = config.store.path === undefined ? undefined : createClaimStore(config.store.path, clock, logger);
+  if (claims !== undefined) opened.use(claims);
+  const ownLimits = createMemoryLimitCounters(clock, claims);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
   const access = { rules: config.access, trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));

@@ -3,6 +3,7 @@ import { destinationWarnings } from '../../aggregation/signers/delivery-warnings
 import { type DestinationView, SOURCE_KINDS } from '../../aggregation/signers/destination-views.ts';
 import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/signers/signing-rule.ts';
 import { parseID } from '../../http/parameters/parse-fields.ts';
+import { refuseQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { VIEW_ACCESS } from '../../http/request/route-access.ts';
@@ -73,6 +74,7 @@ export function registerDestinations(server: Server, { network, networkOf, onReq
         response: { 200: DestinationBody, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
       },
       onRequest,
+      preValidation: refuseQuery,
     },
     async (request, reply) => {
       const chainID = parseID<BlockchainID>('blockchainId', request.params.blockchainId);

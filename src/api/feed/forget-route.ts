@@ -3,6 +3,7 @@ import type { AccessOptions } from '../../http/access/access.ts';
 import { isOperator } from '../../http/access/operator-access.ts';
 import { HttpError } from '../../http/errors/http-error.ts';
 import { parseID } from '../../http/parameters/parse-fields.ts';
+import { refuseQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { REPLAY_ACCESS } from '../../http/request/route-access.ts';
@@ -41,6 +42,7 @@ export function registerForget(server: Server, { paths, access }: ForgetRouteOpt
         },
       },
       onRequest: paths.onRequest,
+      preValidation: refuseQuery,
     },
     async (request, reply) => {
       if (!isOperator(request, access, 'a chain is forgotten')) {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { bodyErrorResponses, plainErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
-import { HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
+import { HEIGHT_PARAMETERS, refuseQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
@@ -72,6 +72,7 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         response: { 200: VerificationResult, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
       },
       onRequest,
+      preValidation: refuseQuery,
       serializerCompiler: PLAIN_SERIALIZER,
     },
     async (request, reply) => {
@@ -107,6 +108,7 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...bodyErrorResponses(503) },
       },
       onRequest,
+      preValidation: refuseQuery,
       serializerCompiler: PLAIN_SERIALIZER,
     },
     async ({ body }, reply) => reply.send(parseData(body)),

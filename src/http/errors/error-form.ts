@@ -56,7 +56,7 @@ export const OWN_ERROR_FORM: ErrorForm = {
   }),
 };
 
-/** Whether a path or a target is one of the metrics service. */
+/** Whether a path or a target is one of the metrics service: its averages all begin so, and no route of the data API does. */
 export function isMetricsRoute(target: string): boolean {
-  return /^\/v1\/avg_tps(?:[/?]|$)/.test(target);
+  return target.startsWith('/v1/avg_');
 }

@@ -33,6 +33,14 @@ export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: s
   };
 }
 
+/** Schema of the query of a route without parameters, which {@link refuseQuery} checks. */
+export const NO_QUERY = Type.Object({});
+
+/** Refuses a query, as a route's `preValidation`. @throws {HttpError} naming the parameter */
+export async function refuseQuery({ query }: { readonly query: unknown }): Promise<void> {
+  checkAllParameters(NO_QUERY, query as Parameters);
+}
+
 /** Checks a query's parameters as strings, refuses unknown ones, and converts numbers. @throws {HttpError} naming the parameter */
 export function convertQuery(schema: TSchema, values: Parameters): object {
   checkAllParameters(schema, values);

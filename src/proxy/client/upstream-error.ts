@@ -46,6 +46,18 @@ export function systemCodeOf(error: unknown): string {
   return error.cause === undefined ? error.name : systemCodeOf(error.cause);
 }
 
+/** Codes of errors before a request is sent. */
+const BEFORE_SENDING: ReadonlySet<UpstreamErrorCode> = new Set<UpstreamErrorCode>([
+  'upstream_not_configured',
+  'upstream_failing',
+  'upstream_overloaded',
+]);
+
+/** Whether the upstream may have got a request that failed. */
+export function mayHaveArrived(error: unknown): boolean {
+  return error instanceof UpstreamError && !BEFORE_SENDING.has(error.code) && !isNeverConnected(error);
+}
+
 export function isNeverConnected({ code, cause }: UpstreamError): boolean {
   return code === 'upstream_unreachable' && NEVER_CONNECTED.has(systemCodeOf(cause));
 }

@@ -25,6 +25,7 @@ import {
 } from '../catalogue/upstream-endpoints.ts';
 import type { CachePolicy } from '../client/response-cache.ts';
 import { isStream, type UpstreamAnswer } from '../client/upstream-answer.ts';
+import { mayHaveArrived } from '../client/upstream-error.ts';
 import type { UpstreamName, Upstreams } from '../client/upstreams.ts';
 import { checkRpcCalls, RpcCallError } from './rpc-calls.ts';
 import { rpcResponses, rpcSchema } from './rpc-schema.ts';
@@ -178,8 +179,8 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
     tags: ['EVM chains'],
     summary: "Index a token's metadata again, at most once an hour",
     description:
-      'The hour begins when the upstream accepts the request; a request that failed may be repeated at once. Without a Redis, ' +
-      'the service forgets the hour when it restarts.',
+      'The hour begins with the request, also if its answer is lost: the upstream may have accepted it. A request that the upstream refused, ' +
+      'or that did not reach it, may be repeated at once. Without store.path and Redis, the service forgets the hour when it restarts.',
     params: REINDEX_PARAMS,
     querystring: Type.Object({}),
     response: { 201: Type.Null({ description: 'The upstream accepted the request; no body' }), ...ERRORS },
@@ -196,7 +197,9 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
       // One key for all spellings of a token.
       const token = `reindex:${chain}:${address.toLowerCase()}:${BigInt(tokenId)}`;
       const claim = await limits.claim(token, REINDEX_INTERVAL_MS);
-      if (!claim.isGranted) throw rateLimited('tokenId is being reindexed, or was within the last hour', claim.leftMs);
+      if (!claim.isGranted) {
+        throw rateLimited('tokenId is being reindexed, or was within the last hour, as far as is known', claim.leftMs);
+      }
       // The claim is given back before the answer is sent, so that the client can retry at once at another replica.
       if (reply.raw.destroyed) {
         await claim.giveBack();
@@ -213,16 +216,19 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
   });
 }
 
-/** Gives the claim back unless the upstream has accepted the request. A body is not read. */
+/** Gives the claim back if the upstream refused the request, or never got it. A body is not read. */
 async function settleClaim(claim: GrantedClaim, asking: Promise<UpstreamAnswer>): Promise<UpstreamAnswer> {
-  let isAccepted = false;
+  let mayBeDone = false;
   try {
     const answer = await asking;
-    isAccepted = answer.kind === 'success';
+    mayBeDone = answer.kind === 'success';
     if (answer.kind === 'success' && isStream(answer.body)) answer.body.destroy();
     return answer;
+  } catch (error) {
+    mayBeDone = mayHaveArrived(error);
+    throw error;
   } finally {
-    if (!isAccepted) await claim.giveBack();
+    if (!mayBeDone) await claim.giveBack();
   }
 }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { ClaimStore } from './claim-store.ts';
 
 /**
  * Counters of rate limits, in this process or shared by all replicas. The promises do not reject; local counts are returned at once.
@@ -33,11 +34,12 @@ export interface GrantedClaim {
 const MAX_BACKLOGS = 50_000;
 /**
  * A few MB. If one address makes more claims than this, which takes 17 minutes under the default limit, the oldest can be claimed again.
- * A shared store keeps all.
+ * A store keeps more.
  */
 const MAX_CLAIMS = 50_000;
 
-export function createMemoryLimitCounters(clock: Clock): LimitCounters {
+/** @param stored claims that survive a restart */
+export function createMemoryLimitCounters(clock: Clock, stored?: Omit<ClaimStore, keyof Disposable>): LimitCounters {
   /** The time at which each backlog is empty: the theoretical arrival time of GCRA. */
   const emptyAtNs = new LRUCache<string, number>({ max: MAX_BACKLOGS });
   const claims = new LRUCache<string, { readonly endsMs: number }>({ max: MAX_CLAIMS });
@@ -54,14 +56,20 @@ export function createMemoryLimitCounters(clock: Clock): LimitCounters {
     },
     async claim(key, ttlMs) {
       const nowMs = clock.monotonicMs();
-      const other = claims.get(key);
-      if (other !== undefined && other.endsMs > nowMs) return { isGranted: false, leftMs: other.endsMs - nowMs };
+      const inMemory = claims.get(key)?.endsMs ?? nowMs;
+      // The system's clock may have been set back.
+      const leftStoredMs = Math.min(ttlMs, (stored?.endOf(key) ?? 0) - clock.now());
+      const leftMs = Math.max(inMemory - nowMs, leftStoredMs);
+      if (leftMs > 0) return { isGranted: false, leftMs };
       const own = { endsMs: nowMs + ttlMs };
       claims.set(key, own);
+      stored?.put(key, Math.ceil(clock.now() + ttlMs));
       return {
         isGranted: true,
         async giveBack() {
-          if (claims.get(key) === own) claims.delete(key);
+          if (claims.get(key) !== own) return;
+          claims.delete(key);
+          stored?.delete(key);
         },
       };
     },

@@ -284,12 +284,12 @@ describe('with an address for each upstream', async () => {
     expect(targets()).toEqual([sent('evm', '/v1/new?network=fuji')]);
   });
 
-  test('paths below avg_tps are of the metrics service, also without a chain', async () => {
+  test('paths that begin like that of avg_tps are of the metrics service, also without a chain', async () => {
     standIn.behaviour = reply(200);
-    const paths = ['/v1/avg_tps', '/v1/avg_tps?pageToken=1', '/v1/avg_tps/1/new'];
+    const ofMetrics = ['avg_tps', 'avg_tps?pageToken=1', 'avg_tps/1/new', 'avg_tps_new', 'avg_gas_price/1'];
+    const paths = [...ofMetrics, 'avgtps', 'new/avg_tps'].map((path) => `/v1/${path}`);
     for (const path of paths) expect((await many.get(path)).status).toBe(200);
-    expect((await many.get('/v1/avg_tps_new')).status).toBe(200);
-    expect(targets()).toEqual([...paths.map((path) => sent('metrics', path)), sent('evm', '/v1/avg_tps_new')]);
+    expect(targets()).toEqual(paths.map((path, index) => sent(index < ofMetrics.length ? 'metrics' : 'evm', path)));
   });
 });
 

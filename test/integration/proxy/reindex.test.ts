@@ -1,5 +1,10 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createClaimStore } from '../../../src/store/local/claim-store.ts';
 import { createMemoryLimitCounters } from '../../../src/store/local/limit-counters.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { holdClosedPort } from '../closed-port.ts';
 import { shareUpstreamService } from './shared-service.ts';
@@ -118,7 +123,7 @@ test.each<[string, number, Behaviour]>([
   ['is not there in time', 503, SILENCE],
   ['breaks off', 502, BREAK],
   ['cannot be passed on', 502, reply(201, '<p>', { 'content-type': 'text/html' })],
-])('an answer that %s does not count: the token may be reindexed at once', async (_name, status, behaviour) => {
+])('an answer that %s counts: the upstream may have accepted the request', async (_name, status, behaviour) => {
   const target = targetOf();
   standIn.behaviour = behaviour;
   const first = service.post(target);
@@ -129,8 +134,28 @@ test.each<[string, number, Behaviour]>([
   }
   expect((await first).status).toBe(status);
   standIn.behaviour = undefined;
-  expect(await statusesOf(target, 2)).toEqual([201, 429]);
-  expect(standIn.arrivals).toHaveLength(2);
+  expect(await statusesOf(target, 2)).toEqual([429, 429]);
+  expect(standIn.arrivals).toHaveLength(1);
+  await clock.advance(3_600_000);
+  expect(await statusesOf(target, 1)).toEqual([201]);
+});
+
+test('the hour of a token survives a restart with a folder for it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'claims-'));
+  using stack = new DisposableStack();
+  stack.defer(() => rmSync(folder, { recursive: true }));
+  const target = targetOf();
+  const statuses: number[] = [];
+  let counters = createMemoryLimitCounters(clock);
+  const limits = { ...counters, claim: (...of: Parameters<typeof counters.claim>) => counters.claim(...of) };
+  await using restarted = await startUpstreamService({ clock, limits });
+  for (const advanceMs of [0, 3_599_000, 1_000]) {
+    await clock.advance(advanceMs);
+    using claims = createClaimStore(folder, clock, createLogger('silent'));
+    counters = createMemoryLimitCounters(clock, claims);
+    statuses.push(...(await statusesOf(target, 1, restarted)));
+  }
+  expect(statuses).toEqual([201, 429, 201]);
 });
 
 test.each([

@@ -40,6 +40,17 @@ test('/ has links for programs', async () => {
   for (const path of Object.values(links)) expect((await server.inject(path)).statusCode).toBe(200);
 });
 
+test.each([
+  ['POST', 'verify', { signedMessage: '0x00' }],
+  ['POST', 'decode', { data: '0x00' }],
+  ['GET', `destinations/${FUJI.cChainID}`, undefined],
+  ['POST', `messages/${FUJI.cChainID}/forget`, undefined],
+] as const)('%s %s names a parameter of the query, as it has none', async (method, path, payload) => {
+  const url = `/v1/signatureAggregator/fuji/${path}?wait=3`;
+  const response = await server.inject({ method, url, ...(payload && { payload }) });
+  expectError(response, 400, 'unknown parameter wait; there is none here', 'invalid_request');
+});
+
 describe('the OpenAPI document', () => {
   const load = async (from: Server) => (await from.inject('/openapi.json')).json();
 
