@@ -114,7 +114,9 @@ const APART: Readonly<Record<string, readonly string[]>> = {
     'telemetry/logger.ts',
     'validators/validator.ts',
     'validators/warp-set.ts',
+    'validators/verify-signed-message.ts',
     'bls/backends/bls-backend.ts',
+    'bls/backends/noble-backend.ts',
     'pchain/codec',
     'p2p/gen',
     'p2p/identity',
@@ -124,6 +126,8 @@ const APART: Readonly<Record<string, readonly string[]>> = {
     'http/request/http-server.ts',
     'http/request/json-type.ts',
     'http/request/route-access.ts',
+    'http/errors/http-error.ts',
+    'http/parameters/parse-fields.ts',
     'api/aggregation/parse-aggregation-request.ts',
   ],
   console: [

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { AggregationBody } from '../api/aggregation/parse-aggregation-request.ts';
-import { oneOf, text } from '../lib/encoding/schema.ts';
-import type { BlockchainID, NodeID, SubnetID, TxID } from '../warp/ids.ts';
+import { oneOf, optionalText, text } from '../lib/encoding/schema.ts';
+import type { BlockchainID, NodeID, SubnetID, TxID, ValidationID } from '../warp/ids.ts';
 
 const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
 const id = <ID extends string>() => Type.Unsafe<ID>(text());
@@ -65,6 +65,15 @@ const MAX_MESSAGES = 10_000;
 /** The most that the Warp precompile sends (24 KiB). */
 const MAX_PAYLOAD_DIGITS = 2 * 24 * 1024;
 
+const HexBytes = (description: string) =>
+  Type.String({ pattern: '^(0x)?([0-9a-fA-F]{2})*$', maxLength: 2 + 2 * MAX_PAYLOAD_DIGITS, description });
+
+const L1ValidatorBody = {
+  nodeId: text(),
+  weight: Type.Integer({ minimum: 0 }),
+  blsPublicKey: Type.Optional(HexBytes('48 bytes; left out, it is the key of the node of the devnet with this NodeID')),
+};
+
 export type EmitBody = Static<typeof EmitSchema>;
 
 export const EmitSchema = Type.Object(
@@ -93,6 +102,28 @@ export const EmitSchema = Type.Object(
         description: "Account that emits them; left out, it is the C-Chain's account or the L1's validator manager",
       }),
     ),
+    subnetId: optionalText("The L1 whose validator manager sends register or setWeight; left out, the devnet's own"),
+    register: Type.Optional(
+      Type.Object(
+        {
+          ...L1ValidatorBody,
+          expiry: Type.Optional(
+            Type.Integer({ minimum: 0, description: 'In Unix seconds; half a day from now by default' }),
+          ),
+        },
+        { additionalProperties: false, description: 'Sends a RegisterL1Validator message' },
+      ),
+    ),
+    setWeight: Type.Optional(
+      Type.Object(
+        {
+          validationId: text(),
+          weight: Type.Integer({ minimum: 0, description: '0 removes the validator' }),
+          nonce: Type.Optional(Type.Integer({ minimum: 0, description: 'The next one by default' })),
+        },
+        { additionalProperties: false, description: 'Sends an L1ValidatorWeight message' },
+      ),
+    ),
   },
   { additionalProperties: false, examples: [{ count: 1 }, { chain: 'C', payload: '0x68656c6c6f' }] },
 );
@@ -106,6 +137,7 @@ export const MessagesSchema = Type.Object(
         txHash: HexString,
         transactionHash: Type.String({ description: 'The same as txHash, its earlier name' }),
         block: Type.Object({ number: Type.Integer(), hash: HexString }),
+        validationId: optionalText('Of the validator that register or setWeight is about'),
       }),
       {
         description: 'Unsigned messages in hex, in accepted blocks; validators sign them once the block is executed',
@@ -113,4 +145,69 @@ export const MessagesSchema = Type.Object(
     ),
   },
   { description: 'As many as asked for' },
+);
+
+export type IssueBody = Static<typeof IssueSchema>;
+
+/** Validators of one conversion. */
+const MAX_CONVERSION_VALIDATORS = 100;
+
+export const IssueSchema = Type.Object(
+  {
+    type: oneOf([
+      'BaseTx',
+      'ConvertSubnetToL1Tx',
+      'RegisterL1ValidatorTx',
+      'SetL1ValidatorWeightTx',
+      'IncreaseL1ValidatorBalanceTx',
+      'DisableL1ValidatorTx',
+    ]),
+    message: Type.Optional(
+      HexBytes(
+        "The signed message of the L1's validator manager, for RegisterL1ValidatorTx and SetL1ValidatorWeightTx",
+      ),
+    ),
+    balance: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'In nAVAX, for RegisterL1ValidatorTx (1 AVAX by default) and IncreaseL1ValidatorBalanceTx',
+      }),
+    ),
+    validationId: optionalText('For IncreaseL1ValidatorBalanceTx and DisableL1ValidatorTx'),
+    subnetId: optionalText('For ConvertSubnetToL1Tx; left out, a new subnet is converted'),
+    managerChain: Type.Optional(
+      oneOf(
+        ['C', 'L1'],
+        "For ConvertSubnetToL1Tx: the chain of the validator manager, C by default, or the devnet's L1",
+      ),
+    ),
+    managerAddress: Type.Optional(
+      Type.String({
+        pattern: '^(0x)?[0-9a-fA-F]{40}$',
+        description: 'For ConvertSubnetToL1Tx: the validator manager; left out, the account of its chain',
+      }),
+    ),
+    validators: Type.Optional(
+      Type.Array(Type.Object(L1ValidatorBody, { additionalProperties: false }), {
+        maxItems: MAX_CONVERSION_VALIDATORS,
+        description: 'For ConvertSubnetToL1Tx',
+      }),
+    ),
+  },
+  { additionalProperties: false, examples: [{ type: 'BaseTx' }] },
+);
+
+export const IssuedSchema = Type.Object(
+  {
+    txHash: Type.Unsafe<TxID>(text('ID of the transaction, in cb58')),
+    height: Type.Integer({ description: 'P-Chain height of the block that accepts it' }),
+    acceptedInMs: Type.Integer({ description: 'Time until that block; the transaction is processing until then' }),
+    subnetId: Type.Optional(Type.Unsafe<SubnetID>(text('The converted subnet'))),
+    validators: Type.Optional(
+      Type.Array(Type.Object({ nodeId: id<NodeID>(), validationId: id<ValidationID>() }), {
+        description: 'The validators that a conversion or registration adds',
+      }),
+    ),
+  },
+  { description: 'The transaction that was issued' },
 );

@@ -4,12 +4,13 @@ import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../warp/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import type { DevnetNetwork, Example } from './devnet-schemas.ts';
+import type { DevnetNetwork, EmitBody, Example, IssueBody } from './devnet-schemas.ts';
 import { emitExamples } from './examples.ts';
 import { createKeyRing } from './key-ring.ts';
 import {
   createAbsentNodeID,
   createNetworkModel,
+  type IssuedTransaction,
   L1_ONLY_COUNT,
   MIN_PRIMARY_NODES,
   type ModelNode,
@@ -18,10 +19,11 @@ import {
 import { createAppRequestJudge } from './node/app-request-judge.ts';
 import { DevnetValidator, type ValidatorRole, type ValidatorSurroundings } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
+import { type L1RequestParts, type ManagerMessage, parseIssueBody, parseManagerMessage } from './node/l1-requests.ts';
 import { createNodeApiServer } from './node/node-api-server.ts';
 import type { EvmBlock, EvmChain } from './pchain/evm-chain.ts';
 import type { L1Validator } from './pchain/l1-history.ts';
-import { createSeededRandom } from './seeded-random.ts';
+import { createSeededRandom, seededId } from './seeded-random.ts';
 
 export interface DevnetOptions {
   /** Validators of the primary network, at least {@link MIN_PRIMARY_NODES}; two more run that validate the L1 alone. */
@@ -32,6 +34,8 @@ export interface DevnetOptions {
   readonly logger: Logger;
   /** Time from the acceptance of a C-Chain block to its execution; 0 by default. */
   readonly executionLagMs?: number;
+  /** Time between P-Chain blocks: 10 s by default. */
+  readonly blockIntervalMs?: number;
   readonly onProgress?: (done: number, total: number) => void;
   /** Ends the start. */
   readonly signal?: AbortSignal | undefined;
@@ -57,6 +61,10 @@ export interface Devnet extends DevnetNetwork, AsyncDisposable {
   examples(name: string): Example[];
   /** Has a chain emit a message in a new transaction, from the chain's account unless there is a `sender` (20 bytes). */
   emit(chain: EmittingChain, payload?: Uint8Array, sender?: Uint8Array): EmittedMessage;
+  /** Returns the message that a client wants a validator manager to send; undefined for another one. @throws {HttpError} */
+  managerMessage(body: EmitBody): ManagerMessage | undefined;
+  /** Issues a transaction, which the next block accepts. @throws {HttpError} @throws {TransactionRefused} */
+  issue(body: IssueBody): IssuedTransaction;
   /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
   emitMessages(count: number): string[];
   /** @param index into `nodeIDs` @throws {RangeError} */
@@ -110,6 +118,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const examples = emitExamples(model, seed);
   const chains = { C: model.cChain, L1: model.l1Chain };
   const emit = createEmitter(chains);
+  const requests = l1RequestParts(model, seed, validators);
   const closing = opened.move();
   return {
     ...network,
@@ -117,6 +126,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     chains,
     examples,
     emit,
+    managerMessage: (body) => parseManagerMessage(body, requests),
+    issue: (body) => model.issue(parseIssueBody(body, requests)),
     emitMessages: (wanted) => Array.from({ length: wanted }, () => bytesToHex(emit('C').message.bytes)),
     validator: (index) => at(validators, index),
     l1Validators: () => model.l1Validators(),
@@ -133,6 +144,7 @@ async function createNodes({
   logger,
   host = '127.0.0.1',
   executionLagMs = 0,
+  blockIntervalMs,
   createValidator = (...made) => new DevnetValidator(...made),
 }: DevnetOptions): Promise<{ model: NetworkModel; validators: DevnetValidator[] }> {
   const runningCount = primaryCount + L1_ONLY_COUNT;
@@ -148,6 +160,7 @@ async function createNodes({
     l1OnlyNodes: nodes.slice(primaryCount),
     inactiveNode: { nodeID: createAbsentNodeID(seed), publicKey: at(keys.publicKeys, runningCount) },
     executionLagMs,
+    ...(blockIntervalMs !== undefined && { blockIntervalMs }),
   });
   const surroundings = {
     networkID: model.networkID,
@@ -160,6 +173,18 @@ async function createNodes({
     handshakeSignature: keys.sign(0, new Uint8Array()),
   };
   return { model, validators: assignRoles(model, nodes).map((role) => createValidator(surroundings, role)) };
+}
+
+function l1RequestParts(model: NetworkModel, seed: number, validators: readonly DevnetValidator[]): L1RequestParts {
+  let subnets = 0;
+  return {
+    model,
+    publicKeyOf: (nodeID) => validators.find((validator) => validator.nodeID === nodeID)?.publicKey,
+    createSubnet() {
+      subnets += 1;
+      return seededId(seed, `subnet of a client ${subnets}`);
+    },
+  };
 }
 
 function createEmitter(chains: Devnet['chains']): Devnet['emit'] {

@@ -15,8 +15,9 @@ import {
 import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../warp/l1-message.ts';
 import { createUptimeWatch } from './node/uptime-watch.ts';
 import { EvmChain } from './pchain/evm-chain.ts';
-import { createL1History, type L1Event, type L1Validator } from './pchain/l1-history.ts';
-import { PChainLedger } from './pchain/p-chain-ledger.ts';
+import { executeTransaction, TransactionRefused } from './pchain/execute-transaction.ts';
+import { INITIAL_BALANCE, type L1Event, L1History, type L1Validator } from './pchain/l1-history.ts';
+import { type LedgerTransaction, PChainLedger, type TransactionContent } from './pchain/p-chain-ledger.ts';
 import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
 
 /** Neither that of a public network (1, 5) nor the default of the reference node (12345). */
@@ -40,6 +41,8 @@ interface NetworkModelOptions {
   readonly inactiveNode: ModelNode;
   /** Execution lag of the C-Chain; 0 by default. */
   readonly executionLagMs?: number;
+  /** Time between P-Chain blocks. By default about the pace of the real P-Chain: caches by height matter, and one sees it move. */
+  readonly blockIntervalMs?: number;
   /** Primary validators that registered no BLS key. */
   readonly keyless?: ReadonlySet<NodeID>;
 }
@@ -63,7 +66,6 @@ const HEIGHTS = {
 const DEACTIVATION_HEIGHT = 180n;
 const OLDER_L1_HEIGHT = 110n;
 const FIRST_HEIGHT = 200n;
-/** About the pace of the real P-Chain: slow enough that caches by height matter, fast enough to see it move. */
 const BLOCK_INTERVAL_MS = 10_000;
 /** Indices in the conversion: of the validator that is removed, and of that whose node does not run. */
 const REMOVED_INDEX = 2;
@@ -71,6 +73,8 @@ const INACTIVE_INDEX = 3;
 const BLOCKS_PER_EPOCH = 3n;
 /** How long a registration message may be used, in seconds: a day is the most that the P-Chain takes. */
 const REGISTRATION_LIFETIME = 86_400n;
+/** Transactions of clients: each keeps the validators after it. */
+const MAX_TRANSACTIONS = 1_000;
 
 /** In nAVAX: of public networks' size, so that their sums are far beyond 2^53. */
 const MIN_STAKE = 500_000n * 10n ** 9n;
@@ -104,8 +108,21 @@ interface ModelL1 {
   readonly olderHeight: bigint;
 }
 
+/** A transaction that the next block accepts. */
+export interface IssuedTransaction {
+  readonly content: TransactionContent;
+  readonly transaction: LedgerTransaction;
+  readonly height: bigint;
+  readonly acceptedInMs: number;
+  /** The L1 that it converts. */
+  readonly subnetID: SubnetID | undefined;
+  /** Validators that it adds. */
+  readonly added: readonly Pick<L1Validator, 'nodeID' | 'validationID'>[];
+}
+
 /**
- * The P-Chain and the chains that it knows, without sockets: the validators of each subnet at each height, and the emitted messages.
+ * The P-Chain and the chains that it knows, without sockets: the validators of each subnet at each height, and the emitted messages. Clients
+ * may issue transactions, also for L1s of their own.
  *
  * The L1's history, by P-Chain height: 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the
  * second becomes 200 and 350, 160 the third is removed, 165 its node registers again, 175 that is removed too, 180 the fourth runs out of
@@ -121,7 +138,7 @@ export interface NetworkModel {
   readonly l1: ModelL1;
   readonly primaryValidators: readonly Validator[];
   readonly ledger: PChainLedger;
-  /** Height of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
+  /** Height of the last accepted block. Rises by one with each interval. */
   height(): bigint;
   /** One below the height: a block that is proposed now refers to a height that all nodes have reached. */
   proposedHeight(): bigint;
@@ -129,13 +146,26 @@ export interface NetworkModel {
   timestamp(): bigint;
   /** The epoch of every chain: they all begin together, three blocks long. Its start is in Unix seconds. */
   epoch(): { readonly number: bigint; readonly startTime: bigint; readonly pChainHeight: bigint };
-  /** The current validators of the L1, inactive ones too. */
-  l1Validators(): readonly L1Validator[];
+  /** Converted subnets: the L1, then those of clients. */
+  conversions(): readonly ConversionData[];
+  /** Whether the P-Chain knows the subnet: that of a client from the time at which its conversion is issued. */
+  hasSubnet(subnetID: SubnetID): boolean;
+  /** The current validators of an L1, inactive ones too; by default of {@link NetworkModel.l1}. */
+  l1Validators(subnetID?: SubnetID): readonly L1Validator[];
+  /** A current validator of any L1. */
   l1Validator(validationID: ValidationID): L1Validator | undefined;
   /** Whether a RegisterL1Validator message was used before: it can never be used again, not even before its expiry. */
   wasRegistered(validationID: ValidationID): boolean;
   /** 32 bytes, or undefined if the subnet was never converted. */
   conversionID(subnetID: SubnetID): Uint8Array | undefined;
+  /**
+   * Issues a transaction. Its effects begin with the next block.
+   *
+   * @throws {TransactionRefused}
+   */
+  issue(content: TransactionContent): IssuedTransaction;
+  /** The next nonce of an L1ValidatorWeight message, after the transactions that were issued. */
+  nextNonce(validationID: ValidationID): bigint | undefined;
   /** Empty for an unknown subnet, and for the L1 before its conversion. */
   validatorsAt(subnetID: SubnetID, atHeight: bigint): readonly Validator[];
   /** Undefined for an unknown blockchain. */
@@ -145,49 +175,85 @@ export interface NetworkModel {
 export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
   const { seed, clock } = options;
   const { l1, history, events } = createL1(options);
-  const l1Validators = (): readonly L1Validator[] => [...history.current.values()];
+  const { height, timeOf, untilMs } = startBlocks(options);
+  const l1Validators = (subnetID = l1.subnetID): readonly L1Validator[] => history.validatorsOf(subnetID, height());
   const chains = createChains(options, l1, l1Validators);
   const { xChainID, cChain, strictChain } = chains;
   const primaryValidators = createPrimaryValidators(options);
-  const l1ConversionID = conversionID(l1.conversion);
-  const { height, timeOf } = startBlocks(clock);
+  const ledger = new PChainLedger({ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf, ...l1.conversion });
+  const timestamp = (): bigint => nowSeconds(clock);
+  let issued = 0;
+
+  function epoch() {
+    const number = (height() - FIRST_HEIGHT) / BLOCKS_PER_EPOCH;
+    const first = FIRST_HEIGHT + number * BLOCKS_PER_EPOCH;
+    return { number: number + 1n, startTime: timeOf(first), pChainHeight: first - 1n };
+  }
+
+  function validatorsAt(subnetID: SubnetID, atHeight: bigint): readonly Validator[] {
+    return subnetID === PRIMARY_NETWORK_ID ? primaryValidators : history.validatorsAt(subnetID, atHeight);
+  }
+
+  function validatedBy(blockchainID: BlockchainID): SubnetID | undefined {
+    if ([l1.blockchainID, strictChain.blockchainID].includes(blockchainID)) return l1.subnetID;
+    const isPrimary = [P_CHAIN_ID, xChainID, cChain.blockchainID].includes(blockchainID);
+    return isPrimary ? PRIMARY_NETWORK_ID : undefined;
+  }
+
+  function issue(content: TransactionContent): IssuedTransaction {
+    if (issued >= MAX_TRANSACTIONS) throw new TransactionRefused(`the devnet takes ${MAX_TRANSACTIONS} transactions`);
+    const next = height() + 1n;
+    const [networkID, epochHeight] = [NETWORK_ID, epoch().pChainHeight];
+    const state = { networkID, history, height: next, timestamp: timestamp(), epochHeight, validatedBy, validatorsAt };
+    const change = executeTransaction(state, content);
+    issued += 1;
+    const before = history.validators(next);
+    if (change !== undefined) history.add({ height: next, ...change });
+    return {
+      content,
+      transaction: ledger.add(next, content),
+      height: next,
+      acceptedInMs: untilMs(next),
+      subnetID: content.name === 'ConvertSubnetToL1Tx' ? content.data.subnetID : undefined,
+      added: [...history.validators(next).values()].filter(({ validationID }) => !before.has(validationID)),
+    };
+  }
+
   return {
     networkID: NETWORK_ID,
     ...chains,
     l1,
     primaryValidators,
-    ledger: new PChainLedger({ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf, ...l1.conversion }),
+    ledger,
     height,
     proposedHeight: () => height() - 1n,
-    timestamp: () => nowSeconds(clock),
-    epoch() {
-      const number = (height() - FIRST_HEIGHT) / BLOCKS_PER_EPOCH;
-      const first = FIRST_HEIGHT + number * BLOCKS_PER_EPOCH;
-      return { number: number + 1n, startTime: timeOf(first), pChainHeight: first - 1n };
-    },
+    timestamp,
+    epoch,
+    issue,
+    conversions: () => history.conversions(height()),
+    hasSubnet: (subnetID) =>
+      subnetID === PRIMARY_NETWORK_ID || history.conversion(subnetID, height() + 1n) !== undefined,
     l1Validators,
-    l1Validator: (validationID) => history.current.get(validationID),
-    wasRegistered: (validationID) => history.registered.has(validationID),
-    conversionID: (subnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
-    validatorsAt(subnetID, atHeight) {
-      if (subnetID === PRIMARY_NETWORK_ID) return primaryValidators;
-      return subnetID === l1.subnetID ? history.validatorsAt(atHeight) : [];
+    l1Validator: (validationID) => history.validators(height()).get(validationID),
+    nextNonce: (validationID) => history.validators(height() + 1n).get(validationID)?.minNonce,
+    wasRegistered: (validationID) => history.wasRegistered(validationID, height()),
+    conversionID(subnetID) {
+      const data = history.conversion(subnetID, height());
+      return data && conversionID(data);
     },
-    validatedBy(blockchainID) {
-      if ([l1.blockchainID, strictChain.blockchainID].includes(blockchainID)) return l1.subnetID;
-      const isPrimary = [P_CHAIN_ID, xChainID, cChain.blockchainID].includes(blockchainID);
-      return isPrimary ? PRIMARY_NETWORK_ID : undefined;
-    },
+    validatorsAt,
+    validatedBy,
   };
 }
 
-/** Returns the height, and the time of the block at a height in Unix seconds. */
-function startBlocks(clock: Clock) {
+/** Returns the height, the time of the block at a height in Unix seconds, and the time until it in ms. */
+function startBlocks({ clock, blockIntervalMs: intervalMs = BLOCK_INTERVAL_MS }: NetworkModelOptions) {
   const startedMs = clock.monotonicMs();
   const startTime = nowSeconds(clock);
   return {
-    height: () => FIRST_HEIGHT + BigInt(Math.floor((clock.monotonicMs() - startedMs) / BLOCK_INTERVAL_MS)),
-    timeOf: (atHeight: bigint) => startTime + (atHeight - FIRST_HEIGHT) * BigInt(BLOCK_INTERVAL_MS / 1_000),
+    height: () => FIRST_HEIGHT + BigInt(Math.floor((clock.monotonicMs() - startedMs) / intervalMs)),
+    timeOf: (atHeight: bigint) => startTime + ((atHeight - FIRST_HEIGHT) * BigInt(intervalMs)) / 1_000n,
+    untilMs: (atHeight: bigint) => startedMs + Number(atHeight - FIRST_HEIGHT) * intervalMs - clock.monotonicMs(),
   };
 }
 
@@ -266,7 +332,9 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     olderHeight: OLDER_L1_HEIGHT,
   };
   const events = eventsOf(l1, registration);
-  return { l1, events, history: createL1History(events) };
+  const history = new L1History();
+  for (const event of events) history.add(event);
+  return { l1, events, history };
 }
 
 function createConversion(seed: number, validators: readonly ConversionValidator[]): ConversionData {
@@ -281,19 +349,22 @@ function createConversion(seed: number, validators: readonly ConversionValidator
 /** @param registration of the validator that still is one */
 function eventsOf({ subnetID, conversion, story }: ModelL1, registration: RegisterL1Validator): readonly L1Event[] {
   const { registered, removed, removedRegistration, weightChange } = story;
-  const { validationID: changed, weight } = weightChange;
+  const { validationID: changed, nonce, weight } = weightChange;
   const inactive = conversionValidationID(subnetID, INACTIVE_INDEX);
+  const balance = INITIAL_BALANCE;
+  const removal = { kind: 'weight change', nonce: 0n, weight: 0n } as const;
+  const change = { kind: 'weight change', validationID: changed } as const;
   return [
     { height: HEIGHTS.conversion, kind: 'conversion', data: conversion },
-    { height: HEIGHTS.registration, kind: 'registration', message: registration },
-    { height: HEIGHTS.overtakenWeightChange, kind: 'weight change', validationID: changed, weight: 200n },
-    { height: HEIGHTS.weightChange, kind: 'weight change', validationID: changed, weight },
-    { height: HEIGHTS.balanceIncrease, kind: 'balance increase', validationID: registered },
-    { height: HEIGHTS.removal, kind: 'removal', validationID: removed.validationID },
-    { height: HEIGHTS.usedUpRegistration, kind: 'registration', message: removedRegistration },
+    { height: HEIGHTS.registration, kind: 'registration', message: registration, balance },
+    { height: HEIGHTS.overtakenWeightChange, ...change, nonce: nonce - 1n, weight: 200n },
+    { height: HEIGHTS.weightChange, ...change, nonce, weight },
+    { height: HEIGHTS.balanceIncrease, kind: 'balance increase', validationID: registered, balance },
+    { height: HEIGHTS.removal, ...removal, validationID: removed.validationID },
+    { height: HEIGHTS.usedUpRegistration, kind: 'registration', message: removedRegistration, balance },
     {
       height: HEIGHTS.registeredRemoval,
-      kind: 'removal',
+      ...removal,
       validationID: registrationValidationID(removedRegistration),
     },
     { height: DEACTIVATION_HEIGHT, kind: 'deactivation', validationID: inactive },
@@ -305,7 +376,12 @@ function withWeight({ nodeID, publicKey }: ModelNode, weight: bigint): Conversio
   return { nodeID: nodeIDBytes(nodeID), blsPublicKey: publicKey, weight };
 }
 
-function createRegistration(subnetID: SubnetID, validator: ConversionValidator, expiry: bigint): RegisterL1Validator {
+/** Returns a registration whose funds belong to the owner of this network. */
+export function createRegistration(
+  subnetID: SubnetID,
+  validator: ConversionValidator,
+  expiry: bigint,
+): RegisterL1Validator {
   return {
     kind: 'RegisterL1Validator',
     subnetID,

@@ -169,7 +169,7 @@ export interface AggregateSignaturesQuery {
    */
   include?: 'accessList';
   /**
-   * Seconds in which the transaction may still be accepted and executed. The time for signatures begins after it, and the answer comes as soon as the message is signed
+   * Seconds in which the transaction may still be accepted and executed, and its signers may become known: validators of a new L1, a network that opens, an API that does not answer. The time for signatures begins after it, and the answer comes as soon as the message is signed
    */
   wait?: number;
 }
@@ -211,7 +211,7 @@ export interface AggregateSignaturesOfTransactionQuery {
    */
   include?: 'accessList';
   /**
-   * Seconds in which the transaction may still be accepted and executed. The time for signatures begins after it, and the answer comes as soon as the message is signed
+   * Seconds in which the transaction may still be accepted and executed, and its signers may become known: validators of a new L1, a network that opens, an API that does not answer. The time for signatures begins after it, and the answer comes as soon as the message is signed
    */
   wait?: number;
 }

@@ -73,12 +73,19 @@ const Devnet = Type.Object(
         'then, and it has no receipts and logs before.',
       examples: [1_500],
     }),
+    blockIntervalMs: integer(1_000, 60_000, {
+      default: 10_000,
+      description:
+        'The time between two blocks of its P-Chain, in milliseconds. A transaction is accepted with the next block, and an epoch has ' +
+        'three blocks.',
+      examples: [2_000],
+    }),
   },
   {
     additionalProperties: false,
     description:
       'Runs the network as a devnet in this process, to try the service. It replaces `pChainApi`, and only one network may have it.',
-    allowed: 'an object {validators, executionLagMs}',
+    allowed: 'an object {validators, executionLagMs, blockIntervalMs}',
     examples: [{ validators: 20, executionLagMs: 0 }],
   },
 );

@@ -47,6 +47,12 @@ export function createAppRequestJudge(model: NetworkModel) {
     memoMethod: (_key, _stale, { context }) => parseRequest(context),
   });
 
+  /** Whether a node has become a validator of the chain's L1 after its start, and runs the chain since. */
+  function validates({ nodeID }: AskedNode = {}, chainID: BlockchainID): boolean {
+    const subnetID = model.validatedBy(chainID);
+    return subnetID !== undefined && model.l1Validators(subnetID).some((validator) => validator.nodeID === nodeID);
+  }
+
   return {
     /**
      * @param runs whether the node runs a chain: it drops requests to any other
@@ -55,7 +61,7 @@ export function createAppRequestJudge(model: NetworkModel) {
     judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, node?: AskedNode): Verdict {
       const { chainId, requestId, deadline, appBytes } = request;
       const chainID = chainIDs.get(keyOf(chainId));
-      if (chainID === undefined || !runs(chainID)) return undefined;
+      if (chainID === undefined || !(runs(chainID) || validates(node, chainID))) return undefined;
       if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
       const evmChain = evmChains.get(chainID);
       // On EVM chains even request IDs belong to requests of another kind; those that cannot be parsed are dropped.

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { prefixedHex } from '../../lib/encoding/bytes.ts';
 import { type JsonObject, readArray, readString, readU64 } from '../../pchain/codec/json-fields.ts';
 import { createWarpSet, type WarpSet } from '../../validators/warp-set.ts';
+import { conversionID } from '../../warp/conversion-data.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -15,6 +16,7 @@ import {
   type ValidationID,
 } from '../../warp/ids.ts';
 import { type NetworkModel, OWNER } from '../network-model.ts';
+import type { L1Validator } from '../pchain/l1-history.ts';
 import { seededId } from '../seeded-random.ts';
 import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
 
@@ -67,7 +69,6 @@ const UPGRADES = {
 };
 const NETWORK_START = 1_791_000_000n;
 const YEAR_SECONDS = 31_536_000n;
-const L1_BALANCE = 1_000_000_000n;
 
 /** The methods under `/ext/bc/P` (avalanchego `vms/platformvm/service.go`). */
 export function createPlatformMethods(subject: NodeApiSubject): Methods {
@@ -90,17 +91,18 @@ function createValidatorMethods({ model, seed }: NodeApiSubject): Methods {
     'platform.getCurrentValidators': (params) => {
       const subnetID = readSubnetID(params);
       const isWanted = readNodeFilter(params);
-      if (subnetID === model.l1.subnetID) return { validators: l1Validators(model).filter(isWanted) };
-      if (subnetID !== PRIMARY_NETWORK_ID) return { validators: [] };
+      if (subnetID !== PRIMARY_NETWORK_ID) {
+        return { validators: model.l1Validators(subnetID).map(describeL1Validator).filter(isWanted) };
+      }
       return { validators: primaryValidators(model, seed).filter(isWanted) };
     },
     'platform.getL1Validator': (params) => {
       const validationID = parseId<ValidationID>(readString(params.validationID, 'validationID'), 'validationID');
-      const validator = l1Validators(model).find((candidate) => candidate.validationID === validationID);
+      const validator = model.l1Validator(validationID);
       if (validator === undefined) {
         throw new MethodError(`fetching L1 validator "${validationID}" failed: not found`);
       }
-      return { ...validator, subnetID: model.l1.subnetID, height: String(model.height()) };
+      return { ...describeL1Validator(validator), subnetID: validator.subnetID, height: String(model.height()) };
     },
   };
 }
@@ -119,17 +121,18 @@ function createSubnetMethods(model: NetworkModel): Methods {
     'platform.getSubnet': (params) => {
       const subnetID = readSubnetID(params);
       if (subnetID === PRIMARY_NETWORK_ID) throw new MethodError("the primary network isn't a subnet");
-      const conversionID = model.conversionID(subnetID);
-      if (conversionID === undefined) throw new MethodError('not found');
+      if (!model.hasSubnet(subnetID)) throw new MethodError('not found');
+      const conversion = model.conversions().find((one) => one.subnetID === subnetID);
+      const id = conversion && conversionID(conversion);
       return {
-        isPermissioned: false,
+        isPermissioned: conversion === undefined,
         controlKeys: [OWNER],
         threshold: '1',
         locktime: '0',
         subnetTransformationTxID: P_CHAIN_ID,
-        conversionID: idFromBytes(conversionID, 'conversionID'),
-        managerChainID: l1.conversion.managerChainID,
-        managerAddress: prefixedHex(l1.conversion.managerAddress),
+        conversionID: id === undefined ? P_CHAIN_ID : idFromBytes(id, 'conversionID'),
+        managerChainID: conversion?.managerChainID ?? P_CHAIN_ID,
+        managerAddress: conversion === undefined ? null : prefixedHex(conversion.managerAddress),
       };
     },
     'platform.getBlockchains': () => ({
@@ -148,13 +151,16 @@ function createLedgerMethods(model: NetworkModel): Methods {
   return {
     'platform.getTx': (params) => {
       const transaction = ledger.transaction(readTxID(params));
-      if (transaction === undefined) throw new MethodError("couldn't get tx: not found");
+      if (transaction === undefined || transaction.height > model.height()) {
+        throw new MethodError("couldn't get tx: not found");
+      }
       return { tx: inEncoding(params, transaction), encoding: readEncoding(params) };
     },
     'platform.getTxStatus': (params) => {
       const txID = readTxID(params);
-      if (ledger.transaction(txID) !== undefined) return { status: 'Committed' };
-      return { status: txID === ledger.processing.id ? 'Processing' : 'Unknown' };
+      const transaction = ledger.transaction(txID);
+      if (transaction !== undefined && transaction.height <= model.height()) return { status: 'Committed' };
+      return { status: transaction !== undefined || txID === ledger.processing.id ? 'Processing' : 'Unknown' };
     },
     'platform.getBlockByHeight': (params) => {
       const wanted = readU64(params.height, 'height');
@@ -260,7 +266,8 @@ function getValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
 /** The canonical sets of all subnets with validators (avalanchego `snow/validators/warp.go`). */
 function getAllValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
   const height = readHeight(model, params, 'validator sets');
-  const sets = [PRIMARY_NETWORK_ID, model.l1.subnetID].map((subnetID): [SubnetID, WarpSet] => [
+  const subnetIDs = [PRIMARY_NETWORK_ID, ...model.conversions().map(({ subnetID }) => subnetID)];
+  const sets = subnetIDs.map((subnetID): [SubnetID, WarpSet] => [
     subnetID,
     createWarpSet(model.validatorsAt(subnetID, height)),
   ]);
@@ -298,8 +305,8 @@ function inTextOrder(entries: readonly [string, unknown][]): Readonly<Record<str
 
 const OUTPUT_OWNER = { locktime: '0', threshold: '1', addresses: [OWNER] };
 
-function l1Validators(model: NetworkModel) {
-  return model.l1Validators().map(({ nodeID, weight, validationID, publicKey, minNonce, isActive }) => ({
+function describeL1Validator({ nodeID, weight, validationID, publicKey, minNonce, balance }: L1Validator) {
+  return {
     nodeID,
     weight: String(weight),
     startTime: String(NETWORK_START),
@@ -308,8 +315,8 @@ function l1Validators(model: NetworkModel) {
     remainingBalanceOwner: OUTPUT_OWNER,
     deactivationOwner: OUTPUT_OWNER,
     minNonce: String(minNonce),
-    balance: isActive ? String(L1_BALANCE) : '0',
-  }));
+    balance: String(balance),
+  };
 }
 
 /** Fields of auto-renewed validators (ACP-236), which are every second one here. */

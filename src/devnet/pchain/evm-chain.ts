@@ -72,6 +72,7 @@ export interface EvmLog {
   readonly data: string;
   readonly logIndex: string;
   readonly transactionHash: string;
+  readonly transactionIndex: string;
   readonly blockHash: string;
   readonly blockNumber: string;
 }
@@ -111,6 +112,11 @@ export class EvmChain {
     this.executionLagMs = options.executionLagMs ?? 0;
     this.chainConfig = { warpConfig: { blockTimestamp: 0, quorumNumerator: 67, ...options.warpConfig } };
     this.#options = options;
+  }
+
+  /** The account that emits messages unless another one is given: 20 bytes. */
+  get account(): Uint8Array {
+    return this.#options.sender;
   }
 
   /** Number of the last accepted block. */
@@ -265,6 +271,7 @@ function logsOf({ hash, block, messages, sender }: AcceptedTransaction): EvmLog[
     data: encodeLogData(bytesToHex(bytes)),
     logIndex: quantity(index),
     transactionHash: hash,
+    transactionIndex: quantity(0),
     blockHash: block.hash,
     blockNumber: quantity(block.number),
   }));

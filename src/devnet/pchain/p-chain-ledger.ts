@@ -9,12 +9,22 @@ import { encodeWarpPayload } from '../../warp/payload.ts';
 import { encodeSignedMessage } from '../../warp/signed-message.ts';
 import { createUnsignedMessage } from '../../warp/unsigned-message.ts';
 import { seededBytes } from '../seeded-random.ts';
-import type { L1Event } from './l1-history.ts';
+import { INITIAL_BALANCE, type L1Event } from './l1-history.ts';
+
+/** What a transaction does. Its payer does not matter here. */
+export type TransactionContent =
+  | { readonly name: 'BaseTx' }
+  | { readonly name: 'ConvertSubnetToL1Tx'; readonly data: ConversionData }
+  /** `message` is the signed Warp message of the L1's manager. */
+  | { readonly name: 'RegisterL1ValidatorTx'; readonly message: Uint8Array; readonly balance: bigint }
+  | { readonly name: 'SetL1ValidatorWeightTx'; readonly message: Uint8Array }
+  | { readonly name: 'IncreaseL1ValidatorBalanceTx'; readonly validationID: ValidationID; readonly balance: bigint }
+  | { readonly name: 'DisableL1ValidatorTx'; readonly validationID: ValidationID };
 
 /** A transaction of the P-Chain, in both forms of the node's API. */
-interface LedgerTransaction {
+export interface LedgerTransaction {
   readonly id: TxID;
-  readonly name: keyof typeof TYPE_IDS;
+  readonly name: TransactionContent['name'];
   readonly bytes: Uint8Array;
   readonly json: unknown;
 }
@@ -33,12 +43,10 @@ const TYPE_IDS = {
   SetL1ValidatorWeightTx: 37,
   IncreaseL1ValidatorBalanceTx: 38,
   DisableL1ValidatorTx: 39,
-} as const;
+} as const satisfies Record<TransactionContent['name'], number>;
 
 const BANFF_STANDARD_BLOCK = 32;
 const SIGNATURE_INDICES = 10;
-/** Initial balance of every validator of the L1, in nAVAX. */
-const BALANCE = 1_000_000_000n;
 
 /** The manager sends the L1's messages. */
 interface LedgerOptions extends Pick<ConversionData, 'managerChainID' | 'managerAddress'> {
@@ -50,11 +58,11 @@ interface LedgerOptions extends Pick<ConversionData, 'managerChainID' | 'manager
   readonly timeOf: (height: bigint) => bigint;
 }
 
-/** Blocks and transactions of the L1's history, at most one transaction in a block. New blocks follow the clock. */
+/** Blocks and transactions: those of the L1's history, and those that clients issue. New blocks follow the clock. */
 export class PChainLedger {
   readonly #options: LedgerOptions;
   /** Transactions by height. */
-  readonly #transactions = new Map<bigint, LedgerTransaction>();
+  readonly #transactions = new Map<bigint, LedgerTransaction[]>();
   readonly #blocks: LedgerBlock[] = [];
   /** Issued, and not accepted as long as this network runs. */
   readonly processing: LedgerTransaction;
@@ -63,23 +71,35 @@ export class PChainLedger {
 
   constructor(options: LedgerOptions) {
     this.#options = options;
-    const nonces = new Map<ValidationID, bigint>();
     for (const event of options.events) {
-      const transaction = this.#fromEvent(event, nonces);
-      if (transaction !== undefined) this.#transactions.set(event.height, transaction);
+      const content = this.#contentOf(event);
+      if (content !== undefined) this.add(event.height, content);
     }
-    this.processing = this.#create('BaseTx', 'being processed', {}, () => undefined);
+    this.processing = this.#create({ name: 'BaseTx' }, 'being processed');
     const bytes = seededBytes(options.seed, 'X-Chain transaction', 200);
     this.ofXChain = { id: idFromBytes<TxID>(sha256(bytes), 'txID'), bytes };
   }
 
-  transaction(id: TxID): LedgerTransaction | undefined {
-    return [...this.#transactions.values()].find((transaction) => transaction.id === id);
+  /** Adds a transaction to the block at a height, which nobody has read yet. */
+  add(height: bigint, content: TransactionContent): LedgerTransaction {
+    const others = this.#transactions.get(height) ?? [];
+    const label = others.length === 0 ? `at ${height}` : `at ${height}, number ${others.length + 1}`;
+    const transaction = this.#create(content, label);
+    this.#transactions.set(height, [...others, transaction]);
+    return transaction;
   }
 
-  /** The transaction at a height; the caller knows that there is one. */
+  transaction(id: TxID): (LedgerTransaction & { readonly height: bigint }) | undefined {
+    for (const [height, transactions] of this.#transactions) {
+      const found = transactions.find((transaction) => transaction.id === id);
+      if (found !== undefined) return { ...found, height };
+    }
+    return undefined;
+  }
+
+  /** The first transaction at a height; the caller knows that there is one. */
   transactionAt(height: bigint): LedgerTransaction {
-    const found = this.#transactions.get(height);
+    const [found] = this.#transactions.get(height) ?? [];
     if (found === undefined) throw new RangeError(`there is no transaction at height ${height}`);
     return found;
   }
@@ -94,7 +114,7 @@ export class PChainLedger {
 
   #createBlock(height: bigint): LedgerBlock {
     const parentID = this.#blocks.at(-1)?.id ?? seededBytes(this.#options.seed, 'genesis parent', 32);
-    const transaction = this.#transactions.get(height);
+    const transactions = this.#transactions.get(height) ?? [];
     const time = this.#options.timeOf(height);
     const writer = new ByteWriter()
       .u16(0)
@@ -102,9 +122,9 @@ export class PChainLedger {
       .u64(time)
       .bytes(parentID)
       .u64(height)
-      .u32(transaction === undefined ? 0 : 1);
+      .u32(transactions.length);
     // In a block a transaction has no separate codec version.
-    if (transaction !== undefined) writer.bytes(transaction.bytes.subarray(2));
+    for (const { bytes } of transactions) writer.bytes(bytes.subarray(2));
     const bytes = writer.finish();
     const id = sha256(bytes);
     const json = {
@@ -112,56 +132,73 @@ export class PChainLedger {
       parentID: idFromBytes(parentID, 'parentID'),
       height,
       id: idFromBytes(id, 'id'),
-      txs: transaction === undefined ? [] : [transaction.json],
+      txs: transactions.map((transaction) => transaction.json),
     };
     return { id, bytes, json };
   }
 
-  #fromEvent(event: L1Event, nonces: Map<ValidationID, bigint>): LedgerTransaction | undefined {
+  /** Returns the transaction of an event of the L1's history; undefined if it took none. */
+  #contentOf(event: L1Event): TransactionContent | undefined {
     const label = `at ${event.height}`;
     switch (event.kind) {
       case 'conversion':
-        return this.#conversion(event.data, label);
-      case 'registration': {
-        const message = this.#fromManager(event.message, label);
+        return { name: 'ConvertSubnetToL1Tx', data: event.data };
+      case 'registration':
+        return {
+          name: 'RegisterL1ValidatorTx',
+          message: this.#fromManager(event.message, label),
+          balance: event.balance,
+        };
+      case 'weight change': {
+        const { validationID, nonce, weight } = event;
+        const message = this.#fromManager({ kind: 'L1ValidatorWeight', validationID, nonce, weight }, label);
+        return { name: 'SetL1ValidatorWeightTx', message };
+      }
+      case 'balance increase':
+        return { name: 'IncreaseL1ValidatorBalanceTx', validationID: event.validationID, balance: event.balance };
+      case 'disabling':
+        return { name: 'DisableL1ValidatorTx', validationID: event.validationID };
+      case 'deactivation':
+        return undefined;
+    }
+  }
+
+  /** @param label makes transactions of the same content different */
+  #create(content: TransactionContent, label: string): LedgerTransaction {
+    switch (content.name) {
+      case 'BaseTx':
+        return this.#encode(content.name, label, {}, () => undefined);
+      case 'ConvertSubnetToL1Tx':
+        return this.#conversion(content.data, label);
+      case 'RegisterL1ValidatorTx': {
+        const { message, balance } = content;
         const proofOfPossession = seededBytes(this.#options.seed, `proof of possession ${label}`, BLS_SIGNATURE_LENGTH);
         const json = {
-          balance: Number(BALANCE),
+          balance: Number(balance),
           proofOfPossession: [...proofOfPossession],
           message: prefixedHex(message),
         };
-        return this.#create('RegisterL1ValidatorTx', label, json, (writer) => {
-          writer.u64(BALANCE).bytes(proofOfPossession).lengthPrefixed(message);
+        return this.#encode(content.name, label, json, (writer) => {
+          writer.u64(balance).bytes(proofOfPossession).lengthPrefixed(message);
         });
       }
-      case 'weight change':
-      case 'removal': {
-        const { validationID } = event;
-        const nonce = nonces.get(validationID) ?? 0n;
-        nonces.set(validationID, nonce + 1n);
-        const weight = event.kind === 'removal' ? 0n : event.weight;
-        const message = this.#fromManager({ kind: 'L1ValidatorWeight', validationID, nonce, weight }, label);
-        return this.#create('SetL1ValidatorWeightTx', label, { message: prefixedHex(message) }, (writer) => {
-          writer.lengthPrefixed(message);
+      case 'SetL1ValidatorWeightTx':
+        return this.#encode(content.name, label, { message: prefixedHex(content.message) }, (writer) => {
+          writer.lengthPrefixed(content.message);
+        });
+      case 'IncreaseL1ValidatorBalanceTx': {
+        const { validationID, balance } = content;
+        return this.#encode(content.name, label, { validationID, balance: Number(balance) }, (writer) => {
+          writer.bytes(idBytes(validationID)).u64(balance);
         });
       }
-      case 'balance increase': {
-        const { validationID } = event;
-        const json = { validationID, balance: Number(BALANCE) };
-        return this.#create('IncreaseL1ValidatorBalanceTx', label, json, (writer) => {
-          writer.bytes(idBytes(validationID)).u64(BALANCE);
-        });
-      }
-      case 'disabling': {
-        const { validationID } = event;
+      case 'DisableL1ValidatorTx': {
+        const { validationID } = content;
         const json = { validationID, disableAuthorization: { signatureIndices: [] } };
-        return this.#create('DisableL1ValidatorTx', label, json, (writer) => {
+        return this.#encode(content.name, label, json, (writer) => {
           writer.bytes(idBytes(validationID)).u32(SIGNATURE_INDICES).u32(0);
         });
       }
-      case 'deactivation':
-        // The balance ran out, which takes no transaction.
-        return undefined;
     }
   }
 
@@ -182,17 +219,17 @@ export class PChainLedger {
       validators: proven.map(({ nodeID, weight, blsPublicKey, proof }) => ({
         nodeID: prefixedHex(nodeID),
         weight: Number(weight),
-        balance: Number(BALANCE),
+        balance: Number(INITIAL_BALANCE),
         signer: { publicKey: prefixedHex(blsPublicKey), proofOfPossession: prefixedHex(proof) },
         remainingBalanceOwner: jsonOwner,
         deactivationOwner: jsonOwner,
       })),
       subnetAuthorization: { signatureIndices: [] },
     };
-    return this.#create('ConvertSubnetToL1Tx', label, json, (writer) => {
+    return this.#encode('ConvertSubnetToL1Tx', label, json, (writer) => {
       writer.bytes(idBytes(subnetID)).bytes(idBytes(managerChainID)).lengthPrefixed(managerAddress).u32(proven.length);
       for (const { nodeID, weight, blsPublicKey, proof } of proven) {
-        writer.lengthPrefixed(nodeID).u64(weight).u64(BALANCE).bytes(blsPublicKey).bytes(proof);
+        writer.lengthPrefixed(nodeID).u64(weight).u64(INITIAL_BALANCE).bytes(blsPublicKey).bytes(proof);
         // Both owners are the same.
         for (let written = 0; written < 2; written += 1) {
           writer.u32(owner.threshold).u32(owner.addresses.length);
@@ -217,8 +254,8 @@ export class PChainLedger {
     });
   }
 
-  /** Creates a transaction without inputs, outputs and credentials, because the payer does not matter here. */
-  #create(
+  /** Encodes a transaction without inputs, outputs and credentials, because the payer does not matter here. */
+  #encode(
     name: LedgerTransaction['name'],
     label: string,
     fields: object,

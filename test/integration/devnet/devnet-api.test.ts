@@ -264,7 +264,7 @@ describe('the ledger', () => {
     expect(await api.getSubnet(subnetID, SIGNAL)).toMatchObject({ managerChainID: blockchainID });
     expect(await call('/ext/bc/P', 'platform.getSubnet', { subnetID })).toMatchObject({ isPermissioned: false });
     const listed = await api.getCurrentValidators(subnetID, SIGNAL);
-    expect(listed.map(({ balance }) => Number(balance))).toEqual([1e9, 1e9, 0, 1e9, 1e9]);
+    expect(listed.map(({ balance }) => Number(balance))).toEqual([1e9, 1e9, 0, 1e9, 2e9]);
     const { validationID } = listed.find(({ weight }) => weight === 350n) ?? {};
     expect(await api.getL1Validator(validationID as ValidationID, SIGNAL)).toEqual({ subnetID, minNonce: 2n });
     const raw = await call('/ext/bc/P', 'platform.getL1Validator', { validationID });

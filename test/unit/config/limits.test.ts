@@ -52,6 +52,11 @@ test('the execution lag of a devnet must be 0 to 60000 milliseconds', () => {
   for (const executionLagMs of [-1, 60_001]) expect(problemsOf(fileWithDevnet({ executionLagMs }))).toHaveLength(1);
 });
 
+test('P-Chain blocks of a devnet must be 1000 to 60000 milliseconds apart', () => {
+  for (const blockIntervalMs of [1_000, 60_000]) expect(problemsOf(fileWithDevnet({ blockIntervalMs }))).toEqual([]);
+  for (const blockIntervalMs of [999, 60_001]) expect(problemsOf(fileWithDevnet({ blockIntervalMs }))).toHaveLength(1);
+});
+
 test('validators of a devnet must be 5 to 2000', () => {
   for (const validators of [5, 2_000]) expect(problemsOf(fileWithValidators(validators))).toEqual([]);
   for (const validators of [4, 2_001]) expect(problemsOf(fileWithValidators(validators))).toHaveLength(1);

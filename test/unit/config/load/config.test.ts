@@ -86,7 +86,7 @@ describe('defaults', () => {
       log: { level: 'warn' },
       access: { unitsPerMinute: undefined, operateWithoutKey: true },
     });
-    expect(config.devnet).toEqual({ network: 'local', validators: 20, executionLagMs: 0 });
+    expect(config.devnet).toEqual({ network: 'local', validators: 20, executionLagMs: 0, blockIntervalMs: 10_000 });
     expect(config.networks).toMatchObject([
       {
         name: 'local',
