@@ -1,5 +1,5 @@
 import { bech32 } from '@scure/base';
-import type { Clock, Random } from '../lib/concurrency/clock.ts';
+import type { Clock } from '../lib/concurrency/clock.ts';
 import type { Validator } from '../validators/validator.ts';
 import { type ConversionData, type ConversionValidator, conversionID } from '../warp/conversion-data.ts';
 import {
@@ -18,7 +18,8 @@ import { EvmChain } from './pchain/evm-chain.ts';
 import { executeTransaction, TransactionRefused } from './pchain/execute-transaction.ts';
 import { INITIAL_BALANCE, type L1Event, L1History, type L1Validator } from './pchain/l1-history.ts';
 import { type LedgerTransaction, PChainLedger, type TransactionContent } from './pchain/p-chain-ledger.ts';
-import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
+import { createPrimaryValidators } from './primary-validators.ts';
+import { seededBytes, seededId } from './seeded-random.ts';
 
 /** Neither that of a public network (1, 5) nor the default of the reference node (12345). */
 const NETWORK_ID = 1337;
@@ -75,10 +76,6 @@ const BLOCKS_PER_EPOCH = 3n;
 const REGISTRATION_LIFETIME = 86_400n;
 /** Transactions of clients: each keeps the validators after it. */
 const MAX_TRANSACTIONS = 1_000;
-
-/** In nAVAX: of public networks' size, so that their sums are far beyond 2^53. */
-const MIN_STAKE = 500_000n * 10n ** 9n;
-const MAX_STAKE = 3_000_000n * 10n ** 9n;
 
 /** Facts about the L1's validators that the P-Chain's validators can sign. */
 interface L1Story {
@@ -179,7 +176,7 @@ export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
   const l1Validators = (subnetID = l1.subnetID): readonly L1Validator[] => history.validatorsOf(subnetID, height());
   const chains = createChains(options, l1, l1Validators);
   const { xChainID, cChain, strictChain } = chains;
-  const primaryValidators = createPrimaryValidators(options);
+  const primaryValidators = createPrimaryValidators(seed, options.primaryNodes, options.keyless);
   const ledger = new PChainLedger({ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf, ...l1.conversion });
   const timestamp = (): bigint => nowSeconds(clock);
   let issued = 0;
@@ -289,15 +286,6 @@ function createChains(
   };
 }
 
-function createPrimaryValidators({ seed, primaryNodes, keyless }: NetworkModelOptions): Validator[] {
-  const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
-  return primaryNodes.map(({ nodeID, publicKey }, index) => ({
-    nodeID,
-    publicKey: keyless?.has(nodeID) ? undefined : publicKey,
-    weight: stakes[index] ?? MIN_STAKE,
-  }));
-}
-
 function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: NetworkModelOptions) {
   const [first, removed, third] = primaryNodes;
   const [l1Only, registered] = l1OnlyNodes;
@@ -390,22 +378,6 @@ export function createRegistration(
     remainingBalanceOwner: OWNERS,
     disableOwner: OWNERS,
   };
-}
-
-/**
- * Spread evenly between the smallest and the largest stake, in random order, down to the last nAVAX. Of five or more validators
- * none has a third of the weight: without any one of them two thirds can still be reached.
- */
-function unevenStakes(count: number, random: Random): bigint[] {
-  const step = (MAX_STAKE - MIN_STAKE) / BigInt(count);
-  const stakes = Array.from(
-    { length: count },
-    (_, index) => MIN_STAKE + step * BigInt(index) + step / 2n + BigInt(Math.floor(random() * 1e9)),
-  );
-  return stakes
-    .map((stake) => ({ stake, order: random() }))
-    .toSorted((a, b) => a.order - b.order)
-    .map(({ stake }) => stake);
 }
 
 function nowSeconds(clock: Clock): bigint {

@@ -11,11 +11,10 @@ import type { AggregationRequest, AggregationResult, PChainMessages } from '../r
 import { createResultCache } from '../results/result-cache.ts';
 import type { SigningResolver } from '../signers/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
-import { awaitExecution } from './await-execution.ts';
+import { awaitExecution, collect } from './await-execution.ts';
 import { awaitSigners } from './await-signers.ts';
 import { type AskedCall, type Caller, type PlannedCall, startWait, type Wait } from './calls.ts';
 import { charge } from './charge.ts';
-import { collect } from './collect.ts';
 import { type FindOptions, find } from './find.ts';
 import { followSet } from './follow-set.ts';
 import { observe } from './observe.ts';

@@ -1,4 +1,4 @@
-import type { Stage } from '../../lib/concurrency/stages.ts';
+import type { Handler, Stage } from '../../lib/concurrency/stages.ts';
 import type { Job, JobEnd } from '../collection/job.ts';
 
 /**
@@ -14,4 +14,9 @@ export function awaitExecution(): Stage<Job, JobEnd> {
       await job.collection.awaitExecution(job.permit);
     }
   };
+}
+
+/** Asks validators, adds up their signatures and verifies the sum. */
+export function collect(): Handler<Job, JobEnd> {
+  return ({ collection, permit }) => collection.collect(permit);
 }

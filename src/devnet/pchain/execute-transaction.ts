@@ -150,13 +150,14 @@ function openMessage(state: ExecutionState, bytes: Uint8Array): { readonly sent:
 
 /** Verifies a message for the epoch (avalanchego `txs/executor/warp_verifier.go`, `warp/signature.go`). */
 function verifyWarpMessage(
-  { networkID, epochHeight, validatedBy, validatorsAt }: ExecutionState,
+  state: ExecutionState,
   bytes: Uint8Array,
   { unsignedMessage, signature }: ReturnType<typeof parseSignedMessage>,
 ): void {
-  const subnetID = validatedBy(unsignedMessage.sourceChainID);
+  const { networkID, epochHeight } = state;
+  const subnetID = state.validatedBy(unsignedMessage.sourceChainID);
   if (subnetID === undefined) throw unverified('not found');
-  const warpSet = createWarpSet(validatorsAt(subnetID, epochHeight));
+  const warpSet = createWarpSet(state.validatorsAt(subnetID, epochHeight));
   const verification = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: QUORUM_NUM }, nobleBackend);
   if (verification.kind === 'valid') return;
   const { weight } = namedSigners(signature.signers, warpSet);

@@ -33,8 +33,7 @@ export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: s
   };
 }
 
-/** Schema of the query of a route without parameters, which {@link refuseQuery} checks. */
-export const NO_QUERY = Type.Object({});
+const NO_QUERY = Type.Object({});
 
 /** Refuses a query, as a route's `preValidation`. @throws {HttpError} naming the parameter */
 export async function refuseQuery({ query }: { readonly query: unknown }): Promise<void> {

@@ -10,8 +10,7 @@ import type { CollectionDeps } from '../../../../src/aggregation/collection/coll
 import type { Collection, Insufficient, Job, JobEnd, SignedEnd } from '../../../../src/aggregation/collection/job.ts';
 import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
-import { awaitExecution } from '../../../../src/aggregation/stages/await-execution.ts';
-import { collect as collectStage } from '../../../../src/aggregation/stages/collect.ts';
+import { awaitExecution, collect as collectStage } from '../../../../src/aggregation/stages/await-execution.ts';
 import { JobCallers } from '../../../../src/aggregation/stages/share.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';

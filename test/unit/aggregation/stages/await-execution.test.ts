@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { JobPermit } from '../../../../src/aggregation/admission/job-permit.ts';
 import type { Job, JobEnd } from '../../../../src/aggregation/collection/job.ts';
-import { awaitExecution } from '../../../../src/aggregation/stages/await-execution.ts';
-import { collect } from '../../../../src/aggregation/stages/collect.ts';
+import { awaitExecution, collect } from '../../../../src/aggregation/stages/await-execution.ts';
 
 const NOT_YET: JobEnd = { kind: 'not yet' };
 const INSUFFICIENT = { kind: 'insufficient', refusedForGood: 0n } as unknown as JobEnd;
