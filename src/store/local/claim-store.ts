@@ -15,6 +15,7 @@ export interface ClaimStore extends Disposable {
 const FILE = 'claims.sqlite';
 const SCHEMA: DatabaseSchema = {
   version: 1,
+  afterLoss: 'tokens may be reindexed again within the hour',
   tables: `
     CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, ends_ms INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS claims_by_end ON claims (ends_ms)`,
@@ -30,7 +31,7 @@ export function createClaimStore(directory: string, clock: Clock, logger: Logger
 
   function run<T>(action: 'read' | 'write', act: (database: DatabaseSync) => T): T | undefined {
     try {
-      return withStoreError(action, path, () => {
+      return withStoreError(action, path, SCHEMA, () => {
         opened ??= openDatabase(path, directory, SCHEMA, (database) => database.prepare('SELECT 1 FROM claims').get());
         return act(opened);
       });
