@@ -822,6 +822,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'this.#settleFinishing();\n        signal',
     ],
   }),
+  ...bugsOf('src/aggregation/collection/validator-answers.ts', COLLECTION, {
+    'refusals of a message that only a minority signed are recorded': [
+      'return isMajority && isLagging(validator)',
+      'return isLagging(validator)',
+    ],
+    'a request that the end of its collection cut short is recorded as timed out': [
+      "state.kind === 'asking' && nowMs - sentAtMs >= lateAfterMs",
+      "state.kind === 'asking'",
+    ],
+  }),
+  ...bugsOf('src/record/signing-record.ts', ['test/unit/record'], {
+    'former validators are recorded': ['if (!present.has(publicKeyHex)) continue;', ''],
+  }),
   ...bugsOf('src/aggregation/stages/await-execution.ts', ['test/unit/aggregation/stages/await-execution.test.ts'], {
     'a job is collected again without awaiting the execution': ['await job.collection.awaitExecution(job.permit);', ''],
   }),

@@ -214,7 +214,7 @@ function describeHistory({ subnetId, since, totalWeight, hours, validators }: Su
   const rows = validators.map((validator) => rowOf(validator, total));
   const [titles = '', ...lines] = formatTable([header, ...rows], right);
   return [
-    `subnet ${printable(subnetId)} since ${timeOf(since)}: what each validator did in the collections that ended signed`,
+    `subnet ${printable(subnetId)} since ${timeOf(since)}: what each validator did in the collections of this replica that ended signed`,
     ...(worst === undefined
       ? []
       : [`worst hour: ${timeOf(worst.start)}, ${percentOf(BigInt(worst.signingWeight), total)} of the weight signed`]),

@@ -48,7 +48,7 @@ export function IfTheseStop({ view, history, chosen, onClear }: IfTheseStopProps
       </header>
       <p class="hint">
         {nodes.length === 0
-          ? 'Tick validators in the column Stop, or in an opened row, to see whether the others can sign without them.'
+          ? 'Tick validators in the column Stop, or in an opened row, to see whether the others can sign without them. The worst hour is that of the record of this replica.'
           : names}
       </p>
       <Remaining label="Now" weight={remainingNow(view, chosen)} total={total} />
