@@ -197,9 +197,7 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
       // One key for all spellings of a token.
       const token = `reindex:${chain}:${address.toLowerCase()}:${BigInt(tokenId)}`;
       const claim = await limits.claim(token, REINDEX_INTERVAL_MS);
-      if (!claim.isGranted) {
-        throw rateLimited('tokenId is being reindexed, or was within the last hour, as far as is known', claim.leftMs);
-      }
+      if (!claim.isGranted) throw rateLimited('tokenId is being reindexed, or was within the last hour', claim.leftMs);
       // The claim is given back before the answer is sent, so that the client can retry at once at another replica.
       if (reply.raw.destroyed) {
         await claim.giveBack();
