@@ -69,7 +69,7 @@ async function referenceTables(): Promise<{ tables: ReferenceTable[]; problems: 
       rows: routes.map(({ name, group, units, summary }) => [name, group, units, summary]),
     },
     {
-      file: 'docs/dependencies.md',
+      file: 'CONTRIBUTING.md',
       subject: 'packages',
       head: ['Package', 'Licence', 'Installed'],
       rows: dependencies.map(({ name, licence, use }) => [name, licence, use]),
