@@ -174,15 +174,18 @@ interface Price {
   readonly unitsIfCached?: number;
   readonly unitsPerKiB?: number;
   readonly unitsPer100Signers?: number;
+  readonly unitsPerValidator?: number;
   readonly unitsPer100Messages?: number;
   readonly stream?: { readonly units: number; readonly unitsPerMinute: number };
 }
 
 function describeUnits(price: Price): string {
-  const { units, unitsIfCached, unitsPerKiB, unitsPer100Signers, unitsPer100Messages, stream } = price;
+  const { units, unitsIfCached, unitsPerKiB, unitsPer100Signers, unitsPer100Messages, unitsPerValidator, stream } =
+    price;
   return [
     unitsIfCached === undefined ? String(units) : `${units}, cached ${unitsIfCached}`,
     ...(unitsPerKiB === undefined ? [] : [`+${unitsPerKiB} per KiB`]),
+    ...(unitsPerValidator === undefined ? [] : [`+${unitsPerValidator} per validator`]),
     ...(unitsPer100Signers === undefined ? [] : [`+${unitsPer100Signers} per 100 validators`]),
     ...(unitsPer100Messages === undefined ? [] : [`+${unitsPer100Messages} per 100 messages`]),
     ...(stream === undefined ? [] : [`stream ${stream.units}, +${stream.unitsPerMinute} per minute`]),

@@ -13,6 +13,7 @@ export type AggregatorErrorCode =
   | 'several_messages'
   | 'message_superseded'
   | 'validation_not_over'
+  | 'registration_pending'
   | 'signing_refused'
   | 'quorum_unreachable'
   | 'subnet_not_allowed'
@@ -56,6 +57,8 @@ export interface AggregationReport {
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly tally: TallySummary;
+  /** The expiry of the registration that the P-Chain may still accept, in Unix seconds. */
+  readonly registrableUntil?: bigint | undefined;
 }
 
 export interface AggregatorErrorOptions {

@@ -13,7 +13,7 @@ interface AdmissionUsage extends Readonly<Record<'admitted' | 'running', Usage>>
   readonly waiting: Pick<Usage, 'held'>;
 }
 
-export type LookupKind = 'view' | 'verify' | 'destination';
+export type LookupKind = 'view' | 'verify' | 'destination' | 'validation';
 
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 
@@ -72,7 +72,7 @@ export function createAggregatorMetrics(
     );
   ofLookups(
     'lookups_at_work',
-    'Running views of subnets (view) and verifications of messages (verify); the others are queued',
+    'Running views of subnets (view), destinations and validations, and verifications of messages (verify); the others are queued',
     ({ held }) => held,
   );
   ofLookups(

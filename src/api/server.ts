@@ -18,8 +18,10 @@ import { type AggregationExamples, publicExample } from './openapi/example-reque
 import type { RequestHistory } from './requests/request-history.ts';
 import { registerRequests } from './requests/requests.ts';
 import { registerSubnetHistory } from './subnets/subnet-history.ts';
+import { registerSubnetUptimes } from './subnets/subnet-uptimes.ts';
 import { registerSubnets } from './subnets/subnets.ts';
 import { registerUptime } from './subnets/uptime.ts';
+import { registerValidations } from './subnets/validations.ts';
 
 export interface ServerOptions extends BaseServerOptions, ServiceState {
   /** At least one. A network that is not up answers its requests with an error. */
@@ -60,6 +62,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerMessages(server, paths);
   registerFeed(server, { networks, paths, clock, metrics, access: options.access });
   registerUptime(server, paths);
+  registerValidations(server, paths);
+  registerSubnetUptimes(server, paths);
   registerRequests(server, options.requests, options.access);
   registerHealth(server, networks, paths, options);
   registerStartPage(server, names, options.version, options.startPage);

@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { nearestName } from '../lib/encoding/nearest-name.ts';
 import type { ReadingForm } from '../warp/reading.ts';
-import { addServiceOptions } from './io/service-options.ts';
+import { addServiceOptions, timeBack, wholeNumber } from './io/service-options.ts';
 
 /** The forms of warp/reading.ts, which is not loaded for help. */
 const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payload', 'content', 'justification'];
@@ -37,6 +37,7 @@ export function createProgram(version: string, onExit: (code: number) => void): 
   addVerify(program, run);
   addAggregate(program, run);
   addSubnet(program, run);
+  addValidation(program, run);
   addMessages(program, run);
   addRecords(program, run);
   addServiceCommands(program, run);
@@ -168,6 +169,25 @@ function addSubnet(program: Command, run: Run): void {
     'warp-signature-aggregator subnet --watch 2qT7…   # while validators are upgraded',
     'warp-signature-aggregator subnet --history --since 7d 2qT7…   # who did not sign',
     'warp-signature-aggregator subnet --config fuji.json 2qT7… --json > validators.json',
+  ]);
+}
+
+function addValidation(program: Command, run: Run): void {
+  const validation = program
+    .command('validation')
+    .description('Show what is known of an L1 validation, which of its messages can be signed now, and what comes next')
+    .argument('<validationID>', 'in cb58 or hex')
+    .option('--tx, --transaction <hash>', 'the EVM transaction by which the validator manager initiated it')
+    .option('--chain <id>', 'the chain of that transaction: its ID, or C for the C-Chain; default: it is searched')
+    .option('--log-index <n>', 'the log of the message, if the transaction sent several')
+    .option('--justification <hex>', 'the registration: its payload, or the message or justification around it');
+  addService(validation)
+    .addOption(timeoutOption())
+    .option('--json', 'print the JSON of GET …/validations/{validationId}')
+    .action(run(async () => (await import('./commands/record.ts')).showValidation));
+  addExamples(validation, [
+    'warp-signature-aggregator validation 9FAft…',
+    'warp-signature-aggregator validation 9FAft… --tx 0x8bf5… --json | jq -r .signable[0].request.path',
   ]);
 }
 
@@ -357,21 +377,6 @@ function timeoutOption(): Option {
 const MAX_WAIT_SECONDS = 30;
 /** A day; timers of Node end at 24 days. */
 const MAX_TIMEOUT_SECONDS = 86_400;
-
-function wholeNumber(max: number, min = 0): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
-    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
-  };
-}
-
-/** Parses hours or days, and returns milliseconds. */
-function timeBack(text: string): number {
-  const [, count, unit] = /^(\d{1,4})([hd])$/.exec(text) ?? [];
-  if (count === undefined) throw new InvalidArgumentError('It must be a number of hours or days, such as 36h or 7d.');
-  return Number(count) * (unit === 'd' ? 86_400_000 : 3_600_000);
-}
 
 function describeUnknown(word: string, program: Command): string {
   const names = program.commands.map((command) => command.name());

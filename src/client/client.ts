@@ -6,12 +6,16 @@ import type {
   DecodeRequest,
   DecodeResult,
   Destination,
+  GetValidationQuery,
   ListedSubnet,
+  ListUptimesQuery,
   RequestRecord,
   SignedMessage,
   SubnetHistory,
   SubnetList,
+  SubnetUptimes,
   SubnetView,
+  Validation,
   ValidatorHistory,
   VerificationRequest,
   VerificationResult,
@@ -134,6 +138,26 @@ export class SignatureAggregatorClient {
     const view = { ...first };
     delete view.nextPageToken;
     return { ...view, validators: [first, ...others].flatMap(({ validators }) => validators).slice(0, most) };
+  }
+
+  /**
+   * Returns what is known of an L1 validation, which of its messages can be signed now, and what comes next.
+   *
+   * @param validationId in cb58 or hex
+   */
+  validation(validationId: string, settings: GetValidationQuery & CallOptions = {}): Promise<Validation> {
+    const { signal, ...query } = settings;
+    return this.#json(`/validations/${encodeURIComponent(validationId)}${queryOf({ ...query })}`, signal);
+  }
+
+  /**
+   * Returns the highest uptime of each active validator of an L1 that the quorum signs, page by page.
+   *
+   * @param subnetId in cb58 or hex
+   */
+  uptimes(subnetId: string, settings: ListUptimesQuery & CallOptions = {}): Promise<SubnetUptimes> {
+    const { signal, ...query } = settings;
+    return this.#json(`/subnets/${encodeURIComponent(subnetId)}/uptimes${queryOf({ ...query })}`, signal);
   }
 
   /**

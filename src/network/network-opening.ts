@@ -10,7 +10,16 @@ import { limitsOf, type NetworkParts, type openNetwork, type PartsOptions } from
 
 export type ServedParts = Pick<
   NetworkParts,
-  'aggregator' | 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'feed' | 'record' | 'update'
+  | 'aggregator'
+  | 'subnets'
+  | 'verifier'
+  | 'uptimes'
+  | 'subnetUptimes'
+  | 'validations'
+  | 'destinations'
+  | 'feed'
+  | 'record'
+  | 'update'
 > & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
   readonly heights: Pick<NetworkParts['heights'], 'problem' | 'onRecovery'>;

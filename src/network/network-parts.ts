@@ -6,15 +6,18 @@ import { createDestinationViews } from '../aggregation/signers/destination-views
 import { createMessageVerifier } from '../aggregation/signers/message-verifier.ts';
 import { createSigningResolver } from '../aggregation/signers/signing-resolver.ts';
 import { createAggregator } from '../aggregation/stages/aggregator.ts';
-import { createSubnetPolicy, type SubnetPolicy } from '../aggregation/subnet-policy.ts';
+import { createSubnetPolicy } from '../aggregation/subnet-policy.ts';
+import { createSubnetUptimes } from '../aggregation/subnets/subnet-uptimes.ts';
 import { createSubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import { createUptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
-import { createL1Messages } from '../aggregation/transactions/l1-messages.ts';
+import { createValidationViews } from '../aggregation/subnets/validation-views.ts';
+import { createL1Messages, type L1MessagesOptions } from '../aggregation/transactions/l1-messages.ts';
 import { createAnswerHistories } from '../aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../aggregation/validators/invalid-signers.ts';
 import { createValidatorConnections } from '../aggregation/validators/validator-connections.ts';
 import type { BlsService } from '../bls/service/bls-service.ts';
 import type { NetworkConfig } from '../config/settings.ts';
+import { createManagerMessages } from '../feed/manager-messages.ts';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import type { OpenHttp } from '../lib/net/http-port.ts';
@@ -25,11 +28,10 @@ import type { PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
 import { createEndpointStates } from '../pchain/rpc/endpoint-state.ts';
-import type { EvmApi } from '../pchain/rpc/evm-api.ts';
 import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochs } from '../pchain/state/epochs.ts';
-import { createSubnetDirectory, type SubnetDirectory } from '../pchain/state/subnet-directory.ts';
+import { createSubnetDirectory } from '../pchain/state/subnet-directory.ts';
 import { openValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
@@ -239,7 +241,8 @@ function openNetworkParts(
     penalties: createPenalties(clock, metrics),
   };
   const resolver = createSigningResolver(resolving);
-  const l1Messages = openL1Messages(opened, options, api, { directory, evm, subnets: policy });
+  const index = openIndex(opened, options, api);
+  const l1Messages = openL1Messages(opened, options, api, { directory, evm, subnets: policy, index });
   const record = openRecord(opened, { ...options, validatorSets, peers, isTracked });
   const aggregator = createAggregator({
     ...learnt,
@@ -248,6 +251,7 @@ function openNetworkParts(
     pChainMessages: network.pChainMessages,
     clock,
     l1Messages,
+    index,
     source: connections,
     store: createMemorySignatureStore({
       clock,
@@ -274,6 +278,9 @@ function openNetworkParts(
   });
   api.onEndpoints(opened, watching.refresh);
   const viewed = { ...resolving, ...learnt, resolver, connections, peers, subnets: policy };
+  const lookups = { metrics, api: api.lookups };
+  const stored = createManagerMessages(watching.feed, clock);
+  const uptimes = createUptimeProofs({ ...viewed, ...lookups, aggregator });
   return {
     aggregator,
     feed: watching.feed,
@@ -289,7 +296,9 @@ function openNetworkParts(
     }),
     verifier: createMessageVerifier({ ...learnt, resolver, l1Messages, clock, metrics, bls: options.bls }),
     destinations: createDestinationViews({ ...resolving, ...learnt, metrics }),
-    uptimes: createUptimeProofs({ ...viewed, metrics, api: api.lookups, aggregator }),
+    uptimes,
+    subnetUptimes: createSubnetUptimes({ ...viewed, ...lookups, uptimes }),
+    validations: createValidationViews({ ...viewed, ...lookups, index, l1Messages, stored }),
     /** Updates tracked subnets, configured peers, RPCs of chains and watched chains. */
     update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers' | 'chainRpc' | 'feed'>) {
       configuredPeers = next.manuallyTrackedPeers;
@@ -336,20 +345,16 @@ export function openPeers(
   return peers;
 }
 
-function openL1Messages(
+function openIndex(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
-  known: { readonly directory: SubnetDirectory; readonly evm: EvmApi; readonly subnets: SubnetPolicy },
 ) {
-  const { network, clock, outside } = options;
-  const { apiTimeoutMs, indexLookback, maxBlocksPerSecond } = limitsOf(options);
-  const { store, isStored } = openIndexStore(opened, {
-    ...options,
-    directory: options.storePath,
-    name: options.network.name,
-  });
-  const index = opened.use(
+  const { network } = options;
+  const { indexLookback, maxBlocksPerSecond } = limitsOf(options);
+  const place = { directory: options.storePath, name: network.name };
+  const { store, isStored } = openIndexStore(opened, { ...options, ...place });
+  return opened.use(
     openValidationIndex({
       ...options,
       api: createNodeApi(api.openClient(opened), api.info),
@@ -359,12 +364,24 @@ function openL1Messages(
       maxBlocksPerSecond,
     }),
   );
+}
+
+function openL1Messages(
+  opened: AsyncDisposableStack,
+  options: PartsOptions & { readonly networkID: number },
+  api: NetworkApi,
+  known: Pick<L1MessagesOptions, 'directory' | 'evm' | 'subnets' | 'index'>,
+) {
+  const { network, clock, outside } = options;
+  const { apiTimeoutMs } = limitsOf(options);
+  const names = [network.name, ...network.aliases];
   const dataApi =
     network.dataApi &&
     opened.use(
       createDataApi({
         endpoint: network.dataApi,
-        network: dataApiName(network),
+        // That of the network itself or of its first alias that is a public network.
+        network: names.map(publicNetworkNamed).find((known) => known !== undefined)?.name ?? network.name,
         clock,
         timeoutMs: attemptTimeoutMs(apiTimeoutMs),
         ...(outside && { openHttp: outside.openHttp }),
@@ -375,14 +392,7 @@ function openL1Messages(
     ...known,
     api: api.lookups,
     chains: createChainApi(api.openClient(opened, LOOKUP_LIMITS)),
-    index,
     dataApi,
     timeoutMs: apiTimeoutMs,
   });
-}
-
-/** Returns the name of a public network: that of the network itself or of its first such alias. */
-function dataApiName({ name, aliases }: NetworkConfig): string {
-  const known = [name, ...aliases].map(publicNetworkNamed).find((network) => network !== undefined);
-  return known?.name ?? name;
 }

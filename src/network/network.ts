@@ -2,8 +2,10 @@ import type { PChainMessages } from '../aggregation/request/aggregation-request.
 import type { DestinationViews } from '../aggregation/signers/destination-views.ts';
 import type { MessageVerifier } from '../aggregation/signers/message-verifier.ts';
 import type { Aggregator } from '../aggregation/stages/aggregator.ts';
+import type { SubnetUptimes } from '../aggregation/subnets/subnet-uptimes.ts';
 import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
+import type { ValidationViews } from '../aggregation/subnets/validation-views.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { SigningRecord } from '../record/signing-record.ts';
@@ -24,11 +26,13 @@ export interface Network extends AsyncDisposable {
   readonly defaultDestination: 'none' | 'teleporter';
   /** The height of messages to the P-Chain by the Go routes. */
   readonly goApi: { readonly pChainMessages: PChainMessages };
-  /** This and the next six fail with `network_unavailable` until the network is open. */
+  /** This and the next seven fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
   readonly subnets: SubnetViews;
   readonly verifier: MessageVerifier;
   readonly uptimes: UptimeProofs;
+  readonly subnetUptimes: SubnetUptimes;
+  readonly validations: ValidationViews;
   readonly destinations: DestinationViews;
   readonly feed: Feed;
   /** Undefined if the configuration switches it off. */

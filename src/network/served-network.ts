@@ -118,6 +118,14 @@ class ConfiguredNetwork implements ServedNetwork {
     return this.#requireParts().uptimes;
   }
 
+  get subnetUptimes(): Network['subnetUptimes'] {
+    return this.#requireParts().subnetUptimes;
+  }
+
+  get validations(): Network['validations'] {
+    return this.#requireParts().validations;
+  }
+
   get refusal(): string | undefined {
     const { state } = this.#opening;
     return state.kind === 'refused' ? state.reason : undefined;

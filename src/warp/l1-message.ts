@@ -163,3 +163,30 @@ function writeOwner(writer: ByteWriter, owner: PChainOwner): void {
   writer.u32(owner.threshold).u32(owner.addresses.length);
   for (const address of owner.addresses) writer.fixedBytes(address, ADDRESS_LENGTH);
 }
+
+type WithExpiry = Pick<RegisterL1Validator, 'expiry'>;
+
+/** The last time of a `Date`, in Unix milliseconds. */
+const LAST_UNIX_MS = 8_640_000_000_000_000;
+
+/** Whether the P-Chain refuses a registration because its expiry is over; its own time lags behind until its next block. */
+export function isExpired({ expiry }: WithExpiry, nowMs: number): boolean {
+  return Number(expiry) * 1_000 <= nowMs;
+}
+
+/** Returns the milliseconds until the P-Chain refuses a registration; negative afterwards. */
+export function msUntilExpiry({ expiry }: WithExpiry, nowMs: number): number {
+  return Number(expiry) * 1_000 - nowMs;
+}
+
+/** Returns the expiry as a date of ISO 8601; undefined if it is beyond all dates: the creator of a message chooses any uint64. */
+export function expiryTime({ expiry }: WithExpiry): string | undefined {
+  const unixMs = Number(expiry) * 1_000;
+  return unixMs <= LAST_UNIX_MS ? new Date(unixMs).toISOString().replace('.000Z', 'Z') : undefined;
+}
+
+/** Returns the expiry for people: the date, and the Unix time in seconds. */
+export function describeExpiry(registration: WithExpiry): string {
+  const time = expiryTime(registration);
+  return time === undefined ? `Unix time ${registration.expiry}` : `${time} (Unix time ${registration.expiry})`;
+}

@@ -13,6 +13,8 @@ export interface ServiceSettings {
   readonly trackedSubnetIds?: readonly string[];
   /** Holds the certificate and its key. */
   readonly identityDirectory?: string;
+  /** Further settings of the network. */
+  readonly network?: object;
 }
 
 export interface Answer {
@@ -74,10 +76,10 @@ export function showLogsOfFailures(): void {
 /** Returns as soon as the service listens, which is before it is ready. */
 export async function startServiceProcess(
   { nodes }: RealNetwork,
-  { apiUrl = nodes[0]?.apiUrl, trackedSubnetIds = [], identityDirectory }: ServiceSettings = {},
+  { apiUrl = nodes[0]?.apiUrl, trackedSubnetIds = [], identityDirectory, network }: ServiceSettings = {},
 ): Promise<ServiceProcess> {
   const service = await startServiceChild({
-    networks: { local: { aliases: ['fuji'], pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds } },
+    networks: { local: { aliases: ['fuji'], pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds, ...network } },
     server: { port: 0 },
     log: { level: 'debug' },
     identity: { directory: identityDirectory },

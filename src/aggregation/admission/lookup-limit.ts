@@ -22,6 +22,7 @@ const WAITING: Readonly<Record<LookupKind, string>> = {
   view: 'views of subnets',
   verify: 'messages to be verified',
   destination: 'views of destinations',
+  validation: 'views of validations',
 };
 
 /** Creates a concurrency limit for lookups, apart from the queue of aggregations. */

@@ -1,26 +1,45 @@
+import { describeExpiry, type RegisterL1Validator, registrationValidationID } from '../../warp/l1-message.ts';
 import type { OutcomeReason, TallySummary, WeightCount } from '../validators/validator-outcome.ts';
+import type { FinalRefusals } from './tally.ts';
 
 export interface CollectionFailure {
-  readonly code: 'signing_refused' | 'quorum_unreachable' | 'not_connected' | 'overloaded' | 'insufficient_weight';
+  readonly code:
+    | 'signing_refused'
+    | 'registration_pending'
+    | 'quorum_unreachable'
+    | 'not_connected'
+    | 'overloaded'
+    | 'insufficient_weight';
   readonly message: string;
 }
 
-export interface FailureFacts {
+export interface FailureFacts extends FinalRefusals {
   readonly summary: TallySummary;
   readonly quorumNum: bigint;
   readonly isOfL1: boolean;
-  readonly refusedForGood: bigint;
+  /** The registration whose end the message confirms. */
+  readonly registration: RegisterL1Validator | undefined;
+  /** What changes the validators, if they are those of an epoch: a clause. */
+  readonly setEnds?: string | undefined;
 }
 
-export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: FailureFacts): CollectionFailure {
+export function describeFailure(facts: FailureFacts): CollectionFailure {
+  const { summary, quorumNum, isOfL1, refusedForGood, refusedUntilExpiry, registration, setEnds } = facts;
   const { neededWeight, totalWeight, outcomes } = summary;
   if (totalWeight - refusedForGood < neededWeight) {
+    // The others alone would leave enough weight.
+    const isPending = totalWeight - (refusedForGood - refusedUntilExpiry) >= neededWeight;
+    if (registration !== undefined && isPending) {
+      return { code: 'registration_pending', message: describePending(registration) };
+    }
     const refusal = describeInsufficientWeight(quorumNum, summary, describeRefusals(summary));
     return { code: 'signing_refused', message: `${refusal}; no later block changes this, so do not try again` };
   }
   if (totalWeight - outcomes.no_key.weight < neededWeight) {
     const cause = describeInsufficientWeight(quorumNum, summary, describeKeyless(summary));
-    return { code: 'quorum_unreachable', message: `${cause}; it stays out of reach until the validators change` };
+    const until = setEnds === undefined ? '' : `: ${setEnds}`;
+    const message = `${cause}; it stays out of reach until the validators change${until}`;
+    return { code: 'quorum_unreachable', message };
   }
   // Unreachable validators may return.
   const reachable = reachableWeight(summary);
@@ -32,6 +51,13 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
   }
   const cause = mainCause(isOfL1, summary);
   return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
+}
+
+function describePending(registration: RegisterL1Validator): string {
+  return (
+    `validation ${registrationValidationID(registration)} could still be registered until ${describeExpiry(registration)}: the P-Chain's ` +
+    'validators confirm only after that time that it never will be; ask again then'
+  );
 }
 
 function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {

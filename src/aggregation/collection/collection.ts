@@ -1,9 +1,11 @@
 import { createWakeUp, type WakeUp } from '../../lib/concurrency/wake-up.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
+import { isExpired } from '../../warp/l1-message.ts';
 import type { JobPermit } from '../admission/job-permit.ts';
 import { PhaseTimer } from '../phase-timer.ts';
 import type { SigningPlan } from '../signers/signing-plan.ts';
+import { endedRegistration } from '../transactions/l1-justification.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
 import { type CollectedSignatures, createCollectedSignatures } from './collected-signatures.ts';
 import {
@@ -15,7 +17,7 @@ import {
 } from './collection-context.ts';
 import { type CollectionPlan, planCollection, planProbes } from './collection-plan.ts';
 import type { Collection, Insufficient, JobEnd, SignedEnd } from './job.ts';
-import { createTally, summarizeTally, type Tally, weighOutcomes, weightRefusedForGood } from './tally.ts';
+import { createTally, summarizeTally, type Tally, weighFinalRefusals, weighOutcomes } from './tally.ts';
 import { createValidatorQueries, type ValidatorQueries } from './validator-queries.ts';
 import { refusalDelayMs, transition, type ValidatorState } from './validator-state.ts';
 
@@ -170,6 +172,7 @@ class MessageCollection implements Collection {
     const nodeIDs = new Set(warpSet.validators.flatMap((validator) => validator.nodeIDs));
     const trackedSinceMs = source.track(plan.signingSubnetID, nodeIDs);
     const isPChainMessage = plan.message.sourceChainID === P_CHAIN_ID;
+    const ended = endedRegistration(plan);
     const context: CollectionContext = {
       ...this.#parts,
       ...this.#deps,
@@ -185,7 +188,9 @@ class MessageCollection implements Collection {
       changes: this.#changes,
       apply(index, event) {
         const nodeCount = warpSet.validators[index]?.nodeIDs.length ?? 0;
-        const state = transition(tally.states[index] as ValidatorState, event, { nodeCount, isPChainMessage, limits });
+        const isRegistrable = ended !== undefined && !isExpired(ended, clock.now());
+        const rules = { nodeCount, isPChainMessage, isRegistrable, limits };
+        const state = transition(tally.states[index] as ValidatorState, event, rules);
         tally.set(index, state);
         return state;
       },
@@ -268,7 +273,7 @@ class MessageCollection implements Collection {
     return {
       kind: 'insufficient',
       summary: summarizeTally(tally, whyUnreachable),
-      refusedForGood: weightRefusedForGood(tally),
+      ...weighFinalRefusals(tally),
     };
   }
 }

@@ -2,6 +2,7 @@ import type { WarpValidator } from '../../validators/warp-set.ts';
 import type { JobPermit } from '../admission/job-permit.ts';
 import type { SigningPlan } from '../signers/signing-plan.ts';
 import type { OutcomeWeights, TallySummary } from '../validators/validator-outcome.ts';
+import type { FinalRefusals } from './tally.ts';
 
 /** What equal requests share. */
 export interface Job {
@@ -55,11 +56,9 @@ export interface SignedEnd extends VerifiedMessage {
 }
 
 /** Too little weight signed: of a job whose quorum is out of reach, or of a caller whose time is over. */
-export interface Insufficient {
+export interface Insufficient extends FinalRefusals {
   readonly kind: 'insufficient';
   readonly summary: TallySummary;
-  /** Weight of the validators that refused with a code that no later block changes. */
-  readonly refusedForGood: bigint;
 }
 
 /** Only refusals that may pass could bring the quorum, and no answer is due. It never leaves the stage that awaits the execution. */

@@ -11,7 +11,18 @@ import {
   type ValidatorOutcome,
   type WeightCount,
 } from '../validators/validator-outcome.ts';
+import { COULD_BE_REGISTERED } from './refusal-verdict.ts';
 import { knownOutcome, UNTRIED, type ValidatorState } from './validator-state.ts';
+
+/** Weight that no repetition of the request changes. */
+export interface FinalRefusals {
+  /** Weight of the validators that refused with a code that no later block changes, or none before the registration's expiry. */
+  readonly refusedForGood: bigint;
+  /** The second part of it. */
+  readonly refusedUntilExpiry: bigint;
+}
+
+export const NO_FINAL_REFUSALS: FinalRefusals = { refusedForGood: 0n, refusedUntilExpiry: 0n };
 
 /** The states of the validators of one collection, and the weight that signed. */
 export interface Tally {
@@ -61,12 +72,17 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecas
   };
 }
 
-/** Weight of the validators that refused with a code that no later block changes. */
-export function weightRefusedForGood({ warpSet, states }: Pick<Tally, 'warpSet' | 'states'>): bigint {
-  return warpSet.validators.reduce((sum, { index, weight }) => {
+/** Adds up the validators that refused for good, and those of them that refused until the registration's expiry. */
+export function weighFinalRefusals({ warpSet, states }: Pick<Tally, 'warpSet' | 'states'>): FinalRefusals {
+  let [refusedForGood, refusedUntilExpiry] = [0n, 0n];
+  for (const { index, weight } of warpSet.validators) {
     const state = states[index];
-    return state?.kind === 'failed' && state.isForGood ? sum + weight : sum;
-  }, 0n);
+    if (state?.kind !== 'failed' || !state.isForGood) continue;
+    refusedForGood += weight;
+    const { failure } = state;
+    if (failure.kind === 'refused' && failure.code === COULD_BE_REGISTERED) refusedUntilExpiry += weight;
+  }
+  return { refusedForGood, refusedUntilExpiry };
 }
 
 export function targetWeightOf(

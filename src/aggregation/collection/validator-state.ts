@@ -1,6 +1,6 @@
 import type { AggregationLimits } from '../aggregation-limits.ts';
 import type { AttemptFailure, AttemptOutcome } from '../validators/validator-outcome.ts';
-import { judgeRefusal } from './refusal-verdict.ts';
+import { judgeRefusal, type RefusedMessage } from './refusal-verdict.ts';
 
 /** What one collection knows of a validator. */
 export type ValidatorState = Asked &
@@ -21,7 +21,7 @@ export type ValidatorState = Asked &
     | {
         readonly kind: 'failed';
         readonly failure: AttemptFailure;
-        /** Whether it refused, and no later block changes that. */
+        /** Whether it refused, and no later block changes that, or none before the registration's expiry. */
         readonly isForGood: boolean;
       }
   );
@@ -46,10 +46,9 @@ export type ValidatorEvent =
 export const UNTRIED: ValidatorState = { kind: 'waiting', notBeforeMs: 0, attempts: 0, timeouts: 0 };
 
 /** What decides over the state after a failure. */
-export interface FailureRules {
+export interface FailureRules extends RefusedMessage {
   /** Nodes of the validator. All are tried. */
   readonly nodeCount: number;
-  readonly isPChainMessage: boolean;
   readonly limits: Pick<AggregationLimits, 'refusalDelaysMs' | 'unreachableDelaysMs'>;
 }
 
@@ -75,7 +74,7 @@ export function transition(before: ValidatorState, event: ValidatorEvent, rules:
 function afterFailure(
   before: Asked,
   { failure, nowMs }: Extract<ValidatorEvent, { kind: 'failed' }>,
-  { nodeCount, isPChainMessage, limits }: FailureRules,
+  { nodeCount, limits, ...message }: FailureRules,
 ): ValidatorState {
   const { attempts } = before;
   const timeouts = before.timeouts + (failure.kind === 'timed_out' ? 1 : 0);
@@ -107,9 +106,9 @@ function afterFailure(
       return delayMs === undefined ? failed() : waiting(delayMs);
     }
     case 'refused': {
-      const verdict = judgeRefusal(failure.code, isPChainMessage);
+      const verdict = judgeRefusal(failure.code, message);
       if (verdict === 'may pass') return waiting(refusalDelayMs(limits, attempts - 1), failure);
-      return failed(failure, verdict === 'for good');
+      return failed(failure, verdict !== 'final for now');
     }
     case 'invalid_signature':
       return { kind: 'failed', attempts, timeouts, failure, isForGood: false };

@@ -6,12 +6,14 @@ import type { AggregatorError, AggregatorErrorCode } from '../aggregator-error.t
 const NOT_CONNECTED_TTL_MS = 3_000;
 /** Validators were asked again for some seconds already. */
 export const FAILURE_TTL_MS = 1_000;
-const REFUSAL_TTL_MS = 5 * 60_000;
+export const REFUSAL_TTL_MS = 5 * 60_000;
 const TTL_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   signing_refused: REFUSAL_TTL_MS,
   not_connected: NOT_CONNECTED_TTL_MS,
   insufficient_weight: FAILURE_TTL_MS,
 };
+/** The P-Chain accepts a registration whose expiry is at most 24 hours away, so a later one says nothing about today. */
+export const MAX_PENDING_MS = 24 * 60 * 60_000;
 
 const MIN_RETRY_AFTER_MS = 1_000;
 /** Clients can send any number of hopeless messages, so the bytes are bounded too. */
@@ -35,10 +37,11 @@ export function createNegativeCache(clock: Clock) {
 
   return {
     /** Returns a new error, with the time until a retry counted from now. */
-    find(key: string, connectedWeight: () => bigint): AggregatorError | undefined {
+    find(key: string, connectedWeight: () => bigint, maxAgeMs = Number.POSITIVE_INFINITY): AggregatorError | undefined {
       const failure = failures.get(key);
       if (failure === undefined) return undefined;
       const nowMs = clock.monotonicMs();
+      if (nowMs - failure.sinceMs >= maxAgeMs) return undefined;
       if (nowMs >= failure.untilMs || mayBeConnected(failure, connectedWeight)) {
         failures.delete(key);
         return undefined;
@@ -48,11 +51,12 @@ export function createNegativeCache(clock: Clock) {
       return failure.error.with({ retryAfterMs: leftMs });
     },
     remember(key: string, error: AggregatorError, connectedWeight: bigint): void {
-      const ttlMs = TTL_MS[error.code];
+      const ttlMs = error.code === 'registration_pending' ? error.retryAfterMs : TTL_MS[error.code];
       if (ttlMs === undefined) return;
       const sinceMs = clock.monotonicMs();
       failures.set(key, { error, sinceMs, untilMs: sinceMs + ttlMs, connectedWeight });
     },
+    forget: (key: string): void => void failures.delete(key),
   };
 }
 

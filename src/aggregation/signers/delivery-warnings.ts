@@ -1,9 +1,12 @@
 import type { Epoch } from '../../pchain/rpc/chain-api.ts';
-import { isQuorumReached } from '../../validators/quorum.ts';
+import { DEFAULT_QUORUM_NUM, isQuorumReached } from '../../validators/quorum.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import { type BlockchainID, P_CHAIN_ID, type SubnetID } from '../../warp/ids.ts';
+import { describeExpiry, isExpired, msUntilExpiry } from '../../warp/l1-message.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { DestinationFacts } from './destination-facts.ts';
+import { registrationOf } from './message-destination.ts';
 import { RULE_MEANINGS, type SourceChain, signersFor } from './signing-rule.ts';
 
 /** Codes of warnings, a closed set: programs depend on them. */
@@ -15,6 +18,8 @@ export const WARNING_MEANINGS = {
   epoch_unreadable: "The destination's current epoch could not be read or compared; the message may be refused",
   set_differs_from_epoch: "The validators differ from those at the P-Chain height of the destination's current epoch",
   unknown_destination: 'The destination in the message is not known, so nothing was checked for it',
+  registration_expired: 'The registration in the message has expired: the P-Chain refuses it',
+  registration_expires: 'The registration in the message expires within an hour: the P-Chain refuses it afterwards',
 } as const;
 
 export type WarningCode = keyof typeof WARNING_MEANINGS;
@@ -66,6 +71,23 @@ export function destinationWarnings(facts: DestinationFacts, isEpochReadable: bo
   return [warnOfConfig(facts), ofEpoch].filter((each) => each !== undefined);
 }
 
+/** Time in which an operator by hand may be too late. */
+const SOON_MS = 60 * 60_000;
+
+/** Returns whether the registration in a message of a validator manager has expired, or will soon. @param nowMs Unix time */
+export function expiryWarnings(message: UnsignedMessage, nowMs: number): readonly DeliveryWarning[] {
+  const registration = registrationOf(message);
+  if (registration === undefined) return [];
+  const time = describeExpiry(registration);
+  if (isExpired(registration, nowMs)) {
+    const text = `the registration has expired at ${time}: the P-Chain refuses it; initiate a new one at the validator manager`;
+    return [warning('registration_expired', text)];
+  }
+  if (msUntilExpiry(registration, nowMs) > SOON_MS) return [];
+  const text = `the registration expires at ${time}: the P-Chain refuses it from then on`;
+  return [warning('registration_expires', text)];
+}
+
 export function unknownDestination(chainID: BlockchainID): DeliveryWarning {
   return warning(
     'unknown_destination',
@@ -104,7 +126,7 @@ function warnOfQuorum(
 
 function warnOfEpoch(
   { signingSubnetID, pChainHeight, warpSet }: SignedFacts,
-  { chainID }: DestinationFacts,
+  { chainID, warp }: DestinationFacts,
   reading: EpochReading,
 ): DeliveryWarning | undefined {
   if (reading.kind === 'not_asked') return undefined;
@@ -119,19 +141,36 @@ function warnOfEpoch(
     return warning('epoch_unreadable', `${verifies}, where the validators of subnet ${signingSubnetID} cannot be read`);
   }
   if (warpSetHash(setInEpoch) === warpSetHash(warpSet)) return undefined;
+  const quorumNum = warp.kind === 'read' ? warp.config.quorumNum : DEFAULT_QUORUM_NUM;
   if (setInEpoch.totalWeight === 0n) {
-    const text = `${verifies}, where subnet ${signingSubnetID} has no validators: it refuses the message until its next epoch, ${nextEpochNeeds(chainID)}`;
+    const text = `${verifies}, where subnet ${signingSubnetID} has no validators: it refuses the message until its next epoch, which ${nextEpochNeeds(chainID)}`;
+    return warning('set_differs_from_epoch', text);
+  }
+  if (!canReachQuorum(setInEpoch, quorumNum)) {
+    const text = `${verifies}, where the validators of subnet ${signingSubnetID} that can sign do not reach the quorum: it refuses the message until its next epoch, which ${nextEpochNeeds(chainID)}`;
     return warning('set_differs_from_epoch', text);
   }
   const text = `${verifies}, where the validators of subnet ${signingSubnetID} are not those of height ${pChainHeight}: it may refuse the message until its next epoch`;
   return warning('set_differs_from_epoch', text);
 }
 
+/** Whether the validators with a BLS key have enough weight. */
+function canReachQuorum({ totalWeight, keyless }: WarpSet, quorumNum: bigint): boolean {
+  return isQuorumReached(quorumNum, totalWeight - keyless.weight, totalWeight);
+}
+
+/** Returns what ends the set of a plan that is signed for an epoch, as a clause; undefined for one at another height. */
+export function whatEndsSet(target: DeliveryTarget | undefined, pChainHeight: bigint): string | undefined {
+  if (target?.epoch.kind !== 'read' || target.epoch.epoch?.pChainHeight !== pChainHeight) return undefined;
+  const { chainID } = target.facts;
+  return `they are those of the current epoch of blockchain ${chainID}, and the next one ${nextEpochNeeds(chainID)}`;
+}
+
 /** An idle chain keeps its epoch (ACP-181). */
 function nextEpochNeeds(chainID: BlockchainID): string {
   return chainID === P_CHAIN_ID
-    ? 'which needs two P-Chain blocks, the first of them after the time at which the epoch may end: any P-Chain transaction makes one'
-    : 'which needs two blocks of that chain, the first of them after the time at which the epoch may end';
+    ? 'needs two P-Chain blocks, the first of them after the time at which the epoch may end: any P-Chain transaction makes one'
+    : 'needs two blocks of that chain, the first of them after the time at which the epoch may end';
 }
 
 function warning(code: WarningCode, message: string): DeliveryWarning {

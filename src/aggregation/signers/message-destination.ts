@@ -1,6 +1,6 @@
 import { tryParse } from '../../lib/encoding/parse-error.ts';
 import { type BlockchainID, P_CHAIN_ID } from '../../warp/ids.ts';
-import { parseL1Message } from '../../warp/l1-message.ts';
+import { parseL1Message, type RegisterL1Validator } from '../../warp/l1-message.ts';
 import { parseWarpPayload } from '../../warp/payload.ts';
 import { parseTeleporterMessage } from '../../warp/teleporter-message.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
@@ -11,6 +11,7 @@ const parsed = new WeakMap<UnsignedMessage, MessageFacts>();
 interface MessageFacts {
   readonly teleporterDestinationID: BlockchainID | undefined;
   readonly isForPChain: boolean;
+  readonly registration: RegisterL1Validator | undefined;
 }
 
 /** Returns the destination in a Teleporter message; undefined for other messages. */
@@ -26,16 +27,23 @@ export function isForPChain(message: UnsignedMessage): boolean {
   return factsOf(message).isForPChain;
 }
 
+/** Returns the registration that a validator manager sends to the P-Chain; undefined for other messages. */
+export function registrationOf(message: UnsignedMessage): RegisterL1Validator | undefined {
+  return factsOf(message).registration;
+}
+
 function factsOf(message: UnsignedMessage): MessageFacts {
   const known = parsed.get(message);
   if (known !== undefined) return known;
   const payload = tryParse(() => parseWarpPayload(message.payload));
   const call = payload?.kind === 'AddressedCall' ? payload.payload : undefined;
-  const kind = call && tryParse(() => parseL1Message(call))?.kind;
+  const content = call && tryParse(() => parseL1Message(call));
+  const isOfManager = message.sourceChainID !== P_CHAIN_ID;
+  const registration = content?.kind === 'RegisterL1Validator' && isOfManager ? content : undefined;
   const facts = {
     teleporterDestinationID: call && tryParse(() => parseTeleporterMessage(call))?.destinationBlockchainID,
-    isForPChain:
-      message.sourceChainID !== P_CHAIN_ID && (kind === 'RegisterL1Validator' || kind === 'L1ValidatorWeight'),
+    isForPChain: registration !== undefined || (content?.kind === 'L1ValidatorWeight' && isOfManager),
+    registration,
   };
   parsed.set(message, facts);
   return facts;

@@ -19,7 +19,7 @@ import type { Penalties } from '../admission/penalties.ts';
 import { renameField } from '../aggregator-error.ts';
 import { type AggregationRequest, settingsOf } from '../request/aggregation-request.ts';
 import type { L1Messages } from '../transactions/l1-messages.ts';
-import { type DeliveryWarning, deliveryWarnings, unknownDestination } from './delivery-warnings.ts';
+import { type DeliveryWarning, deliveryWarnings, expiryWarnings, unknownDestination } from './delivery-warnings.ts';
 import { teleporterDestination } from './message-destination.ts';
 import type { SigningPlan } from './signing-plan.ts';
 import { type Destination, destinationOf } from './signing-question.ts';
@@ -128,7 +128,7 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
       const { quorumNum, warpSet } = plan;
       const expected = { networkID: unsignedMessage.networkID, warpSet, quorumNum };
       const report = reportOn(message, expected, await judge(message, expected, signal));
-      return { ...report, ...basisOf(plan, report.signedWeight) };
+      return { ...report, ...basisOf(plan, report.signedWeight, clock.now()) };
     },
   };
 }
@@ -156,15 +156,18 @@ export async function findDestination(
   return chainID && { chainID, isRequired: false };
 }
 
-/** Describes how the validators of a verification were chosen. */
-export function basisOf(plan: SigningPlan, signedWeight: bigint): VerificationBasis {
+/** Describes how the validators of a verification were chosen. @param nowMs Unix time */
+export function basisOf(plan: SigningPlan, signedWeight: bigint, nowMs: number): VerificationBasis {
   const { rule, signingSubnetID, pChainHeight, target } = plan;
   const { destination } = plan.question;
+  const ofExpiry = expiryWarnings(plan.message, nowMs);
   const basis = { rule, signingSubnetID, pChainHeight, destinationChainID: destination?.chainID };
   if (target === undefined) {
-    return { ...basis, epoch: undefined, warnings: destination ? [unknownDestination(destination.chainID)] : [] };
+    const unknown = destination === undefined ? [] : [unknownDestination(destination.chainID)];
+    return { ...basis, epoch: undefined, warnings: [...unknown, ...ofExpiry] };
   }
-  const warnings = deliveryWarnings({ ...plan, sourceChainID: plan.message.sourceChainID, signedWeight }, target);
+  const signed = { ...plan, sourceChainID: plan.message.sourceChainID, signedWeight };
+  const warnings = [...deliveryWarnings(signed, target), ...ofExpiry];
   return { ...basis, epoch: target.epoch.kind === 'read' ? target.epoch.epoch : undefined, warnings };
 }
 

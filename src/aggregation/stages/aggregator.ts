@@ -20,7 +20,7 @@ import { followSet } from './follow-set.ts';
 import { observe } from './observe.ts';
 import { queue } from './queue.ts';
 import { recall } from './recall.ts';
-import { remembered } from './remembered.ts';
+import { type RememberedOptions, remembered } from './remembered.ts';
 import { type ReplicateOptions, replicate } from './replicate.ts';
 import { resolve } from './resolve.ts';
 import { type RunningJob, share } from './share.ts';
@@ -30,6 +30,8 @@ export interface AggregatorOptions extends Omit<CollectionDeps, 'observeDelay' |
   readonly l1Messages: FindOptions['l1Messages'];
   readonly subnets: SubnetPolicy;
   readonly penalties: Penalties;
+  /** Finds registrations that the P-Chain has accepted since validators refused the end of their validations. */
+  readonly index?: RememberedOptions['index'];
   /** The default of requests. */
   readonly pChainMessages?: PChainMessages | undefined;
   readonly distributedFlights?: ReplicateOptions['distributedFlights'];

@@ -63,15 +63,20 @@ export interface Wait extends Disposable {
   spentMs: number;
 }
 
+export interface AdviceOptions {
+  readonly resolver: Pick<SigningResolver, 'knownTarget'>;
+  readonly clock: Clock;
+}
+
 /** Gives a caller the advice on its result, if there is any. */
 export function advise(
   caller: Caller,
   plan: SigningPlan,
   result: AggregationResult,
-  resolver: Pick<SigningResolver, 'knownTarget'>,
+  { resolver, clock }: AdviceOptions,
 ): void {
   if (caller.onAdvice === undefined) return;
-  const advice = deliveryAdvice(plan, result, resolver);
+  const advice = deliveryAdvice(plan, result, resolver, clock.now());
   if (advice !== undefined) caller.onAdvice(advice);
 }
 

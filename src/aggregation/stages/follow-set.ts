@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Stage } from '../../lib/concurrency/stages.ts';
 import { inSpan, NO_SPAN } from '../../telemetry/spans.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
@@ -9,15 +10,17 @@ import { advise, type PlannedCall } from './calls.ts';
 /** A request follows two changes of the set. */
 const MAX_REBUILDS = 2;
 
+export interface FollowSetOptions {
+  readonly resolver: Pick<SigningResolver, 'resolveAgain' | 'knownTarget'>;
+  readonly clock: Clock;
+}
+
 /**
  * Signs again if the set at the proposed height changed while the message was signed: the signer bits would name other validators. Most
  * signatures are stored by then.
  */
-export function followSet({
-  resolver,
-}: {
-  readonly resolver: Pick<SigningResolver, 'resolveAgain' | 'knownTarget'>;
-}): Stage<PlannedCall, AggregationResult> {
+export function followSet(options: FollowSetOptions): Stage<PlannedCall, AggregationResult> {
+  const { resolver } = options;
   return (next) => async (call) => {
     const { signal, span = NO_SPAN } = call.caller;
     const isPinned = call.plan.question.pChainHeight !== 0n;
@@ -29,7 +32,7 @@ export function followSet({
         plan = await inSpan(span.child('resolve again'), () => resolver.resolveAgain(before, signal));
         if (signersOf(plan) !== signersOf(before)) continue;
       }
-      advise(call.caller, plan, result, resolver);
+      advise(call.caller, plan, result, options);
       return result;
     }
   };

@@ -27,7 +27,7 @@ export function recall(options: RecallOptions): Stage<AskedCall, AggregationResu
     if (plan === undefined || !subnets.isAllowed(plan.signingSubnetID)) return undefined;
     const result = results.result(plan);
     if (result === undefined) return undefined;
-    advise(caller, plan, result, resolver);
+    advise(caller, plan, result, options);
     return result;
   }
 

@@ -16,6 +16,7 @@ import {
   type L1Message,
   parseL1Message,
   type RegisterL1Validator,
+  registrationValidationID,
 } from '../../warp/l1-message.ts';
 import { createSourcelessCall, parseWarpPayload } from '../../warp/payload.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
@@ -51,12 +52,40 @@ function findRegistration(given: Uint8Array): RegisterL1Validator | undefined {
   return message?.kind === 'RegisterL1Validator' ? message : undefined;
 }
 
+/**
+ * Returns the registration whose end a message of the P-Chain confirms. The validation ID is its hash, so that its expiry is what the
+ * validator manager wrote. Undefined for other messages, and if the justification is of another validation.
+ */
+export function endedRegistration({
+  message,
+  justification,
+}: MessageAndJustification): RegisterL1Validator | undefined {
+  if (justification.length === 0) return undefined;
+  const validationID = endedValidation(message);
+  const proof = validationID && tryParse(() => parseJustification(justification));
+  if (proof?.kind !== 'RegisterL1ValidatorMessage') return undefined;
+  const registration = tryParse(() => parseL1Message(proof.message));
+  const isProof =
+    registration?.kind === 'RegisterL1Validator' && registrationValidationID(registration) === validationID;
+  return isProof ? registration : undefined;
+}
+
+interface MessageAndJustification {
+  readonly message: UnsignedMessage;
+  readonly justification: Uint8Array;
+}
+
+/** Returns the validation that is over by a message of the P-Chain. */
+function endedValidation({ sourceChainID, payload }: UnsignedMessage): ValidationID | undefined {
+  if (sourceChainID !== P_CHAIN_ID) return undefined;
+  const call = tryParse(() => parseWarpPayload(payload));
+  const content = call?.kind === 'AddressedCall' ? tryParse(() => parseL1Message(call.payload)) : undefined;
+  return content?.kind === 'L1ValidatorRegistration' && !content.registered ? content.validationID : undefined;
+}
+
 /** Only the end of a validation has several forms of justification; anything else is left to the validators. */
 export function unwrapJustification(message: UnsignedMessage, justification: Uint8Array): Uint8Array {
-  if (message.sourceChainID !== P_CHAIN_ID || justification.length === 0) return justification;
-  const call = tryParse(() => parseWarpPayload(message.payload));
-  const payload = call?.kind === 'AddressedCall' ? tryParse(() => parseL1Message(call.payload)) : undefined;
-  if (payload?.kind !== 'L1ValidatorRegistration' || payload.registered) return justification;
+  if (justification.length === 0 || endedValidation(message) === undefined) return justification;
   const recognized = recognizeJustification(justification);
   return recognized?.kind === 'validation' ? encodeJustification(recognized.justification) : justification;
 }

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
-import type { BlockchainID, SubnetID, TxID } from '../../warp/ids.ts';
-import { encodeJustification } from '../../warp/justification.ts';
+import { createTransactionReader } from '../../pchain/state/transaction-reader.ts';
+import type { BlockchainID, SubnetID, TxID, ValidationID } from '../../warp/ids.ts';
+import { encodeJustification, type L1ValidatorRegistrationJustification } from '../../warp/justification.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator-error.ts';
 import { askOptionally, askPChain, CONFIRMING_PART } from '../ask-p-chain.ts';
@@ -20,11 +21,18 @@ import {
   type L1MessageParts,
   type MessagesOfTransactionsOptions,
 } from './messages-of-transactions.ts';
+import { createOriginFinder } from './validation-origins.ts';
 
 /** Finds the P-Chain's messages to L1s, and the messages of EVM transactions. All methods throw `AggregatorError`, or the signal's reason. */
 export interface L1Messages {
   /** The chain of the validator manager that verifies a message of the P-Chain; undefined if it is not found soon. */
   addresseeOf(message: UnsignedMessage, signal: AbortSignal): Promise<BlockchainID | undefined>;
+  /** The origin of a validation, the cheapest way first; undefined if it was not found. Rejects with an `ApiError`, too. */
+  originOf(
+    validationID: ValidationID,
+    subnetID: SubnetID | undefined,
+    signal: AbortSignal,
+  ): Promise<L1ValidatorRegistrationJustification | undefined>;
   ofTransaction(subject: TransactionSubject, signal: AbortSignal): Promise<MessageOfTransaction>;
   /** The conversion of a subnet, or the end of a validation. */
   ofJustification(justification: Uint8Array, signal: AbortSignal): Promise<L1MessageRequest>;
@@ -115,6 +123,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
   }
 
   return {
+    originOf: createOriginFinder(options, createTransactionReader(api, options.clock)),
     addresseeOf: async (message, signal) =>
       addressees.get(message.id) ??
       (await askOptionally({ ...options, timeoutMs: ADDRESSEE_MS }, signal, (until) => findAddressee(message, until))),

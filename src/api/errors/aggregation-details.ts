@@ -62,6 +62,11 @@ export const AggregationDetails = Type.Object(
       { description: 'Validators that did not sign, the heaviest first' },
     ),
     missingOmitted: integer('How many more validators did not sign'),
+    registrableUntil: Type.Optional(
+      integer(
+        'With `registration_pending`: the Unix time in seconds until which the P-Chain could accept the registration',
+      ),
+    ),
   },
   { title: 'AggregationDetails', description: 'Where validators were asked: what they did' },
 );
@@ -77,6 +82,7 @@ export function presentDetails({
   signingSubnetID,
   pChainHeight,
   tally,
+  registrableUntil,
 }: AggregationReport): Static<typeof AggregationDetails> {
   const outcomes = Object.entries<Outcomes>(tally.outcomes).map(([name, { reasons, ...outcome }]) => [
     name,
@@ -96,6 +102,7 @@ export function presentDetails({
       ...presentWhy(outcome),
     })),
     missingOmitted: tally.missingOmitted,
+    ...(registrableUntil !== undefined && { registrableUntil: Number(registrableUntil) }),
   };
 }
 

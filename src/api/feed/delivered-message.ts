@@ -30,15 +30,18 @@ export async function presentDelivered(
   found: FeedMessage,
   { destinationChainID, included, network, context, clock }: Delivery,
 ): Promise<Static<typeof DeliveredMessage>> {
-  if (destinationChainID === undefined) return presentFeedMessage(found, included);
+  if (destinationChainID === undefined) return presentFeedMessage(found, clock.now(), included);
   const advice = await adviceIfAccepted(found, destinationChainID, { network, context });
-  if (advice !== undefined) return { ...presentFeedMessage(found, included), ...presentAdvice(advice) };
+  if (advice !== undefined) return { ...presentFeedMessage(found, clock.now(), included), ...presentAdvice(advice) };
   const justification = new Uint8Array();
   const asked = { subject: { kind: 'message', message: found.message, justification }, destinationChainID } as const;
   const call = new AggregationCall(context, network.name, asked);
   call.result = await network.aggregator.aggregate(asked, call);
   const outcome = { status: 'signed', ...call.result, signedMs: clock.now() } as const;
-  return { ...presentFeedMessage({ ...found, outcome }, included), ...(call.advice && presentAdvice(call.advice)) };
+  return {
+    ...presentFeedMessage({ ...found, outcome }, clock.now(), included),
+    ...(call.advice && presentAdvice(call.advice)),
+  };
 }
 
 /** Returns undefined if the message is not signed, or if its destination would refuse it now. */

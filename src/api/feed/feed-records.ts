@@ -1,9 +1,11 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import { expiryWarnings } from '../../aggregation/signers/delivery-warnings.ts';
 import { type ChainProgress, type FeedMessage, MESSAGE_STATUSES } from '../../feed/feed-message.ts';
 import type { EventStreamDescription } from '../../http/request/http-server.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { readPayload } from '../../warp/reading.ts';
+import { DELIVERY_FIELDS, presentAdvice } from '../aggregation/delivery-records.ts';
 import { AccessList, type Included, presentIncluded } from '../aggregation/signed-message-record.ts';
 import { MESSAGE, presentMessage } from '../messages/message-records.ts';
 
@@ -48,6 +50,7 @@ export const FEED_MESSAGE = {
   totalWeight: optionalText('Weight of all validators of the subnet'),
   quorumPercentage: Type.Optional(integer('Percent of the weight that signed, rounded down')),
   accessList: Type.Optional(AccessList),
+  warnings: DELIVERY_FIELDS.warnings,
 };
 
 export const FeedMessageRecord = Type.Object(FEED_MESSAGE, {
@@ -143,8 +146,8 @@ const MAX_EVENT_BYTES = 29_900;
 const TOO_LONG = { kind: 'unknown', bytes: '', reason: 'too long for an event: read the message by its ID' } as const;
 
 /** Presents a message for an event, without bytes that would be twice in it or too long for a line. */
-export function presentEventMessage(message: FeedMessage, included: Included): FeedMessageRecord {
-  const { unsignedMessage, signedMessage, payload, ...record } = presentFeedMessage(message, included);
+export function presentEventMessage(message: FeedMessage, nowMs: number, included: Included): FeedMessageRecord {
+  const { unsignedMessage, signedMessage, payload, ...record } = presentFeedMessage(message, nowMs, included);
   const fits = (hex: string | undefined): hex is string => hex !== undefined && hex.length <= 2 * MAX_EVENT_BYTES;
   return {
     ...record,
@@ -153,7 +156,8 @@ export function presentEventMessage(message: FeedMessage, included: Included): F
   };
 }
 
-export function presentFeedMessage(emitted: FeedMessage, included: Included = {}): FeedMessageRecord {
+/** @param nowMs Unix time */
+export function presentFeedMessage(emitted: FeedMessage, nowMs: number, included: Included = {}): FeedMessageRecord {
   const { message, outcome } = emitted;
   return {
     ...presentMessage(message, readPayload(message.payload)),
@@ -168,6 +172,7 @@ export function presentFeedMessage(emitted: FeedMessage, included: Included = {}
     unsignedMessage: bytesToHex(message.bytes),
     status: outcome.status,
     ...presentOutcome(outcome, included),
+    ...presentAdvice({ epoch: undefined, warnings: expiryWarnings(message, nowMs) }),
   };
 }
 

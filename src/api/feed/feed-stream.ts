@@ -133,7 +133,8 @@ class FeedStream {
         isCaughtUp = next.value === 'caught up';
         break;
       }
-      const event = encodeEventText('message', textOf(next.value, this.#options.included), this.#cursorText());
+      const text = textOf(next.value, clock.now(), this.#options.included);
+      const event = encodeEventText('message', text, this.#cursorText());
       events.push(event);
       length += event.length;
     }
@@ -194,11 +195,11 @@ export const EXPIRED_TEXT =
 /** Readers of the same messages share their JSON, without and with access lists. */
 const texts = [new WeakMap<FeedMessage, string>(), new WeakMap<FeedMessage, string>()] as const;
 
-function textOf(message: FeedMessage, included: Included): string {
+function textOf(message: FeedMessage, nowMs: number, included: Included): string {
   const known = texts[included.accessList === true ? 1 : 0];
   let text = known.get(message);
   if (text === undefined) {
-    text = encodeLines(presentEventMessage(message, included));
+    text = encodeLines(presentEventMessage(message, nowMs, included));
     known.set(message, text);
   }
   return text;

@@ -22,7 +22,7 @@ export async function readPage(
   query: FeedQuery,
   cursor: Cursor,
   { limit, included }: { readonly limit: number; readonly included: Included },
-  clock: Pick<Clock, 'afterTurn'>,
+  clock: Pick<Clock, 'now' | 'afterTurn'>,
 ): Promise<Static<typeof MessagePage>> {
   const reader = new FeedReader({ store, query, cursor });
   const text = textOfQuery(query);
@@ -43,7 +43,7 @@ export async function readPage(
         hasMore = next.value === 'more';
         break;
       }
-      messages.push(presentFeedMessage(next.value, included));
+      messages.push(presentFeedMessage(next.value, clock.now(), included));
       bytes += bytesOf(next.value);
     }
   }

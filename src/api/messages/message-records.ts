@@ -3,7 +3,12 @@ import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../lib/encoding/cb58.ts';
 import { Decimal, inJson, integer, optionalText, text } from '../../lib/encoding/schema.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes } from '../../warp/ids.ts';
-import { conversionValidationID, type PChainOwner, registrationValidationID } from '../../warp/l1-message.ts';
+import {
+  conversionValidationID,
+  expiryTime,
+  type PChainOwner,
+  registrationValidationID,
+} from '../../warp/l1-message.ts';
 import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import type { Content, Reading, ReadPayload } from '../../warp/reading.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
@@ -41,7 +46,8 @@ const DecodedContent = Type.Union(
       subnetId: Id,
       nodeId: text('NodeID; hex if it does not have 20 bytes'),
       blsPublicKey: Hex,
-      expiry: text('Unix time in seconds'),
+      expiry: text('Unix time in seconds, from which on the P-Chain refuses it'),
+      expiryTime: optionalText('The same as a date'),
       remainingBalanceOwner: Owner,
       disableOwner: Owner,
       weight: Decimal,
@@ -203,17 +209,18 @@ function presentContent(content: Content): DecodedContent {
     case 'SubnetToL1Conversion':
       return { kind: content.kind, conversionId: encodeCb58(content.conversionID) };
     case 'RegisterL1Validator':
-      return {
+      return inJson({
         kind: content.kind,
         validationId: registrationValidationID(content),
         subnetId: content.subnetID,
         nodeId: content.nodeID.length === NODE_ID_LENGTH ? nodeIDFromBytes(content.nodeID) : bytesToHex(content.nodeID),
         blsPublicKey: bytesToHex(content.blsPublicKey),
         expiry: String(content.expiry),
+        expiryTime: expiryTime(content),
         remainingBalanceOwner: presentOwner(content.remainingBalanceOwner),
         disableOwner: presentOwner(content.disableOwner),
         weight: String(content.weight),
-      };
+      });
     case 'L1ValidatorRegistration':
       return { kind: content.kind, validationId: content.validationID, registered: content.registered };
     case 'L1ValidatorWeight':

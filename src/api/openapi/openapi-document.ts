@@ -175,13 +175,15 @@ function addSentence(operation: Operation, sentence: string): void {
 }
 
 function describePrice(access: RouteAccess): string {
-  const { units, unitsIfCached, unitsPerKiB, unitsPer100Signers, unitsPer100Messages, stream } = access;
+  const { units, unitsIfCached, unitsPerKiB, unitsPer100Signers, unitsPer100Messages, unitsPerValidator, stream } =
+    access;
   const more = [
     ...(unitsPer100Messages === undefined ? [] : [`${unitsPer100Messages} for each full 100 messages`]),
     ...(stream === undefined
       ? []
       : [`for a stream ${stream.units - units} and ${stream.unitsPerMinute} for each minute`]),
     ...(unitsPerKiB === undefined ? [] : [`${unitsPerKiB} for each full KiB of message and justification together`]),
+    ...(unitsPerValidator === undefined ? [] : [`${unitsPerValidator} for each validator of the page`]),
     ...(unitsPer100Signers === undefined
       ? []
       : [`${unitsPer100Signers} for each full 100 validators of the set that signs (${MAX_UNITS_OF_SIGNERS} at most)`]),

@@ -1,8 +1,11 @@
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
+import { expiryWarnings } from '../../aggregation/signers/delivery-warnings.ts';
 import { basisOf, reportOn } from '../../aggregation/signers/message-verifier.ts';
+import { presentAdvice } from '../../api/aggregation/delivery-records.ts';
 import { parseOnlySigned, presentBasis, presentReport } from '../../api/messages/verification-record.ts';
 import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
 import { loadBackend } from '../../bls/backends/load-backend.ts';
+import { systemClock } from '../../lib/concurrency/clock.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { inJson } from '../../lib/encoding/schema.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
@@ -111,13 +114,16 @@ export function judge(
   const reason = verification.kind === 'valid' ? undefined : verification.reason;
   if (reason === 'malformed') throw new Error('an encoded message is malformed');
   const report = reportOn(message, expected, reason);
-  const basis = chosen && presentBasis(basisOf(chosen, report.signedWeight));
+  const nowMs = systemClock.now();
+  const basis = chosen && presentBasis(basisOf(chosen, report.signedWeight, nowMs));
+  const ofExpiry = { epoch: undefined, warnings: expiryWarnings(message.unsignedMessage, nowMs) };
   return presentReport(
     message,
     report,
     inJson({
       signingSubnetId: signingSubnetID,
       pChainHeight: pChainHeight === undefined ? undefined : Number(pChainHeight),
+      ...(basis === undefined && presentAdvice(ofExpiry)),
       ...basis,
     }),
   );

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandLineSettings } from '../../config/load/overlays.ts';
 
 /** Unparsed options of the service: their problems are reported together with those of the configuration. */
@@ -50,4 +50,20 @@ export function parseServiceArguments(args: readonly string[]): CommandLineSetti
     .configureOutput({ writeErr: () => undefined });
   command.parse([...(args[0] === 'serve' ? args.slice(1) : args)], { from: 'user' });
   return command.opts<ServiceOptions>();
+}
+
+/** Parses an option that is a whole number. @throws {InvalidArgumentError} */
+export function wholeNumber(max: number, min = 0): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** Parses hours or days, and returns milliseconds. */
+export function timeBack(text: string): number {
+  const [, count, unit] = /^(\d{1,4})([hd])$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('It must be a number of hours or days, such as 36h or 7d.');
+  return Number(count) * (unit === 'd' ? 86_400_000 : 3_600_000);
 }

@@ -16,6 +16,7 @@ const NEGATIVE: ReadonlySet<ErrorCode> = new Set([
   'quorum_unreachable',
   'message_superseded',
   'validation_not_over',
+  'registration_pending',
   'no_message_in_transaction',
   'justification_not_found',
   'unknown_request',

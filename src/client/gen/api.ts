@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'several_messages'
   | 'message_superseded'
   | 'validation_not_over'
+  | 'registration_pending'
   | 'signing_refused'
   | 'quorum_unreachable'
   | 'subnet_not_allowed'
@@ -350,6 +351,55 @@ export interface ProveUptimeQuery {
 }
 /**
  * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "GetValidationQuery".
+ */
+export interface GetValidationQuery {
+  /**
+   * Hash of the EVM transaction by which the manager initiated the registration or a change, 0x and 64 hex digits
+   */
+  txHash?: string;
+  /**
+   * The chain of that transaction: its ID in hex or cb58, or C. Without it, it is searched
+   */
+  blockchainId?: string;
+  /**
+   * The logIndex of the message in the receipt, if the transaction sent several
+   */
+  logIndex?: string;
+  /**
+   * The registration in hex, if the service cannot know it: a RegisterL1Validator payload, or the message or justification around it
+   */
+  justification?: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ListUptimesQuery".
+ */
+export interface ListUptimesQuery {
+  /**
+   * Percentage of the L1's weight that must sign
+   */
+  quorumPercentage?: number;
+  /**
+   * The L1's chain whose nodes are asked; the default is that of its validator manager
+   */
+  blockchainId?: string;
+  /**
+   * The P-Chain height of the validators; 0 is the proposed height
+   */
+  pChainHeight?: number;
+  /**
+   * The blockchain that verifies, in hex or cb58: the P-Chain height is then that of its current epoch, unless pChainHeight is given
+   */
+  destinationBlockchainId?: string;
+  /**
+   * `nextPageToken` of the previous page
+   */
+  pageToken?: string;
+  pageSize?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
  * via the `definition` "ListRequestsQuery".
  */
 export interface ListRequestsQuery {
@@ -367,6 +417,7 @@ export interface ListRequestsQuery {
     | 'several_messages'
     | 'message_superseded'
     | 'validation_not_over'
+    | 'registration_pending'
     | 'signing_refused'
     | 'quorum_unreachable'
     | 'subnet_not_allowed'
@@ -489,9 +540,13 @@ export interface RegisterL1Validator {
    */
   blsPublicKey: string;
   /**
-   * Unix time in seconds
+   * Unix time in seconds, from which on the P-Chain refuses it
    */
   expiry: string;
+  /**
+   * The same as a date
+   */
+  expiryTime?: string;
   remainingBalanceOwner: PChainOwner;
   disableOwner: PChainOwner;
   /**
@@ -644,6 +699,10 @@ export interface AggregationDetails {
    * How many more validators did not sign
    */
   missingOmitted: number;
+  /**
+   * With `registration_pending`: the Unix time in seconds until which the P-Chain could accept the registration
+   */
+  registrableUntil?: number;
 }
 /**
  * `signed`: its signature is good; `refused`: its last answer was an error, with its own code and text; it may have been asked again since; `timed_out`: it was asked and did not answer in time. Reason `no_answer`: nothing came; `request_dropped`: it answers pings, but drops requests for this blockchain; `request_ended`: the request ended first; `unreachable`: there is no connection; the reason says why; `invalid_signature`: it sent no valid signature of this message; the reason says what is wrong; `not_asked`: it was not asked. Reason `queue_full`: too many requests wait to be sent; `no_key`: its weight counts in the total, and it cannot sign. Reason `no_key`: it has no BLS key; `inactive`: the inactive L1 validators, whose balance has run out, as one entry under the NodeID of zero bytes
@@ -1076,7 +1135,7 @@ export interface Epoch {
  */
 export interface DeliveryWarning {
   /**
-   * `signers_refused`: The destination accepts the validators of another subnet only; `quorum_too_low`: The signed weight is below the destination's quorum; `warp_disabled`: The Warp precompile of the destination is not enabled, so it accepts no message; `config_unreadable`: The destination's warp config could not be read; a quorum of 67 % is assumed; `epoch_unreadable`: The destination's current epoch could not be read or compared; the message may be refused; `set_differs_from_epoch`: The validators differ from those at the P-Chain height of the destination's current epoch; `unknown_destination`: The destination in the message is not known, so nothing was checked for it
+   * `signers_refused`: The destination accepts the validators of another subnet only; `quorum_too_low`: The signed weight is below the destination's quorum; `warp_disabled`: The Warp precompile of the destination is not enabled, so it accepts no message; `config_unreadable`: The destination's warp config could not be read; a quorum of 67 % is assumed; `epoch_unreadable`: The destination's current epoch could not be read or compared; the message may be refused; `set_differs_from_epoch`: The validators differ from those at the P-Chain height of the destination's current epoch; `unknown_destination`: The destination in the message is not known, so nothing was checked for it; `registration_expired`: The registration in the message has expired: the P-Chain refuses it; `registration_expires`: The registration in the message expires within an hour: the P-Chain refuses it afterwards
    */
   code:
     | 'signers_refused'
@@ -1085,7 +1144,9 @@ export interface DeliveryWarning {
     | 'config_unreadable'
     | 'epoch_unreadable'
     | 'set_differs_from_epoch'
-    | 'unknown_destination';
+    | 'unknown_destination'
+    | 'registration_expired'
+    | 'registration_expires';
   message: string;
 }
 /**
@@ -1487,11 +1548,11 @@ export interface DeliveredMessage {
      */
     storageKeys: string[];
   }[];
-  epoch?: Epoch;
   /**
    * Missing if nothing is known against the message
    */
   warnings?: DeliveryWarning[];
+  epoch?: Epoch;
 }
 /**
  * Why a message has failed. It is tried again, less and less often, until it is removed
@@ -1798,6 +1859,10 @@ export interface FeedMessage {
      */
     storageKeys: string[];
   }[];
+  /**
+   * Missing if nothing is known against the message
+   */
+  warnings?: DeliveryWarning[];
 }
 /**
  * Every few seconds: how far the chains were read
@@ -1831,6 +1896,43 @@ export interface ForgottenChain {
    * Messages that were removed
    */
   removed: number;
+}
+/**
+ * What the validator manager asks of the P-Chain
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "InitiatedMessage".
+ */
+export interface InitiatedMessage {
+  kind: 'RegisterL1Validator' | 'L1ValidatorWeight';
+  /**
+   * In cb58
+   */
+  messageId: string;
+  /**
+   * The chain of the manager, in cb58
+   */
+  blockchainId: string;
+  /**
+   * With 0x
+   */
+  txHash: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  nonce?: string;
+  /**
+   * Unix time in seconds, from which on the P-Chain refuses the registration
+   */
+  expiry?: number;
+  /**
+   * The same as a date
+   */
+  expiryTime?: string;
 }
 /**
  * Part of the total weight that cannot sign: validators without a BLS key, and inactive ones
@@ -1903,6 +2005,40 @@ export interface ListedSubnet {
    * Whether the operator has it connected permanently
    */
   isTracked: boolean;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ListedUptime".
+ */
+export interface ListedUptime {
+  /**
+   * In cb58
+   */
+  validationId: string;
+  nodeId: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * The highest uptime that the quorum signs
+   */
+  uptimeSeconds?: number;
+  /**
+   * The signed ValidatorUptime message in hex, for submitUptimeProof of the staking manager
+   */
+  signedMessage?: string;
+  failure?: UptimeFailure;
+}
+/**
+ * Why no uptime is signed
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "UptimeFailure".
+ */
+export interface UptimeFailure {
+  code: string;
+  message: string;
 }
 /**
  * Messages of watched chains
@@ -2192,6 +2328,7 @@ export interface RequestRecord {
     | 'several_messages'
     | 'message_superseded'
     | 'validation_not_over'
+    | 'registration_pending'
     | 'signing_refused'
     | 'quorum_unreachable'
     | 'subnet_not_allowed'
@@ -2258,6 +2395,49 @@ export interface RequestStages {
   collect?: number;
   verify?: number;
   execution?: number;
+}
+/**
+ * A message about the validation that can be signed now
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SignableMessage".
+ */
+export interface SignableMessage {
+  kind: 'RegisterL1Validator' | 'L1ValidatorRegistration' | 'L1ValidatorWeight';
+  /**
+   * Who verifies it
+   */
+  to: 'p_chain' | 'manager';
+  request: SigningRequest;
+}
+/**
+ * The request that signs it
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SigningRequest".
+ */
+export interface SigningRequest {
+  method: 'GET' | 'POST';
+  path: string;
+  body?: SigningBody;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SigningBody".
+ */
+export interface SigningBody {
+  /**
+   * In hex
+   */
+  message?: string;
+  /**
+   * In hex
+   */
+  justification?: string;
+  /**
+   * In cb58
+   */
+  destinationBlockchainId?: string;
 }
 /**
  * Signed, verified message
@@ -2360,6 +2540,26 @@ export interface SubnetHistory {
  */
 export interface SubnetList {
   subnets: ListedSubnet[];
+  /**
+   * The pageToken of the next page, if there is one
+   */
+  nextPageToken?: string;
+}
+/**
+ * Uptimes of the active validators of an L1
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SubnetUptimes".
+ */
+export interface SubnetUptimes {
+  /**
+   * In cb58
+   */
+  subnetId: string;
+  /**
+   * In the order of their validation IDs
+   */
+  validators: ListedUptime[];
   /**
    * The pageToken of the next page, if there is one
    */
@@ -2469,6 +2669,24 @@ export interface SubnetView {
   nextPageToken?: string;
 }
 /**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "UnknownField".
+ */
+export interface UnknownField {
+  field:
+    | 'subnetId'
+    | 'nodeId'
+    | 'registered'
+    | 'removed'
+    | 'weight'
+    | 'minNonce'
+    | 'balance'
+    | 'expired'
+    | 'registrableUntil'
+    | 'initiated';
+  reason: string;
+}
+/**
  * Signed, verified ValidatorUptime message
  *
  * This interface was referenced by `Unused`'s JSON-Schema
@@ -2529,6 +2747,45 @@ export interface UptimeProof {
    * The highest uptime that the quorum signs
    */
   uptimeSeconds: number;
+}
+/**
+ * What the P-Chain, its blocks and the feed know of an L1 validation
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "Validation".
+ */
+export interface Validation {
+  /**
+   * In cb58
+   */
+  validationId: string;
+  /**
+   * `initiated`: the manager sent the registration, which the P-Chain may still accept; `active` and `inactive`: a validator, with and without a balance; `removed`: it was one; `expired`: the registration did not reach the P-Chain in time, as far as is known; `unknown`: nothing is known
+   */
+  state: 'initiated' | 'active' | 'inactive' | 'removed' | 'expired' | 'unknown';
+  subnetId: string | null;
+  nodeId: string | null;
+  /**
+   * The chain of the validator manager, in cb58
+   */
+  managerBlockchainId?: string;
+  registered: boolean | null;
+  removed: boolean | null;
+  weight: string | null;
+  minNonce: string | null;
+  balance: string | null;
+  expired: boolean | null;
+  registrableUntil: number | null;
+  initiated: InitiatedMessage[] | null;
+  /**
+   * Why fields are null
+   */
+  reasons: UnknownField[];
+  signable: SignableMessage[];
+  /**
+   * What comes next, for people
+   */
+  next: string;
 }
 /**
  * What a validator did in collections that ended signed, by hour and by day

@@ -8,6 +8,7 @@ export const RETRY_ADVICE: Readonly<Record<string, 'never' | 'after_change' | 'm
   several_messages: 'never',
   message_superseded: 'never',
   validation_not_over: 'after_change',
+  registration_pending: 'after_change',
   signing_refused: 'never',
   quorum_unreachable: 'after_change',
   subnet_not_allowed: 'after_change',

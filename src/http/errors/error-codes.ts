@@ -72,6 +72,13 @@ const ENTRIES = {
     meaning: 'The message says that a validation has ended, but it still exists',
     action: 'Ask again after the validator was removed',
   },
+  registration_pending: {
+    ...raised(400, 'after_change', 'aggregator'),
+    meaning:
+      'The message says that a validation is over, but its registration never reached the P-Chain, which could still accept it: the message ' +
+      'and registrableUntil in details have the time',
+    action: 'Ask again after that time, or register the validator before it',
+  },
   signing_refused: {
     ...raised(400, 'never', 'aggregator'),
     meaning: 'Too much weight refuses to sign for the quorum to be reached, for reasons that no later block changes',

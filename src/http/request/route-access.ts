@@ -6,6 +6,8 @@ export interface RouteAccess {
   readonly unitsIfCached?: number;
   /** Price of each full KiB that is sent to others for the request, in addition. */
   readonly unitsPerKiB?: number;
+  /** Price of each validator that is searched for, in addition. */
+  readonly unitsPerValidator?: number;
   /** Price of each full hundred messages that are shown, in addition. */
   readonly unitsPer100Messages?: number;
   /** Price in place of `units` of an answer that is a stream without an end, and of each minute of it in addition. */
@@ -34,6 +36,12 @@ export const VIEW_ACCESS: RouteAccess = { group: 'aggregation', units: 5 };
 export const SUBNET_VIEW_ACCESS = { ...VIEW_ACCESS, unitsPer100Signers: 1 } satisfies RouteAccess;
 /** Asks all validators of an L1 several times, and then for their signatures. */
 export const UPTIME_ACCESS: RouteAccess = { group: 'aggregation', units: 30 };
+/** Searches for each validator of a page. */
+export const UPTIMES_ACCESS = {
+  group: 'aggregation',
+  units: 5,
+  unitsPerValidator: UPTIME_ACCESS.units,
+} satisfies RouteAccess;
 /** Answers from memory. */
 export const LOOKUP_ACCESS: RouteAccess = { group: 'aggregation', units: 1 };
 /** Reads stored messages: a database on the main thread. */

@@ -20,6 +20,7 @@ import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from '../codec/en
 import {
   type JsonObject,
   readArray,
+  readHex,
   readId,
   readObject,
   readPublicKey,
@@ -95,6 +96,11 @@ export interface L1ValidatorState {
   readonly subnetID: SubnetID;
   /** Lowest nonce of the validator's next L1ValidatorWeight message. */
   readonly minNonce: bigint;
+  /** This and the next fields are undefined where an API leaves them out. */
+  readonly nodeID?: NodeID | undefined;
+  readonly weight?: bigint | undefined;
+  /** In nAVAX; 0 for an inactive validator. */
+  readonly balance?: bigint | undefined;
 }
 
 export interface TxStatus {
@@ -109,6 +115,8 @@ export interface Subnet {
   /** 32 bytes. */
   readonly conversionID: Uint8Array | undefined;
   readonly managerChainID: BlockchainID | undefined;
+  /** Of the validator manager; undefined where an API leaves it out. */
+  readonly managerAddress?: Uint8Array | undefined;
 }
 
 export interface Blockchain {
@@ -309,6 +317,7 @@ function parseSubnet(result: unknown): Subnet {
   return {
     conversionID: idBytes(parseId(conversionID, 'conversionID')),
     managerChainID: readId<BlockchainID>(subnet.managerChainID, 'managerChainID'),
+    managerAddress: readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')),
   };
 }
 
@@ -344,6 +353,9 @@ function parseL1Validator(result: unknown): L1ValidatorState {
   return {
     subnetID: readId<SubnetID>(validator.subnetID, 'subnetID'),
     minNonce: readU64(validator.minNonce, 'minNonce'),
+    nodeID: readOptional(validator.nodeID, (field) => parseNodeID(readString(field, 'nodeID'))),
+    weight: readOptional(validator.weight, (field) => readU64(field, 'weight')),
+    balance: readOptional(validator.balance, (field) => readU64(field, 'balance')),
   };
 }
 

@@ -141,6 +141,10 @@ export function createBlockRange(options: BlockRangeOptions) {
     get isComplete() {
       return isAtTip && position?.low.isFloor === true;
     },
+    /** Whether the range reaches the newest block and the first L1s. */
+    get isWhole() {
+      return isAtTip && position?.low.isFloor === true && floor === 0n;
+    },
     /** Reads one batch above the range. Returns the number of blocks. */
     readUp: (signal: AbortSignal) => inTime(signal, readUp),
     /** Reads one batch below the range. Returns the number of blocks. */

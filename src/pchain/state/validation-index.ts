@@ -15,6 +15,8 @@ export interface IndexCoverage {
   readonly range: { readonly from: bigint; readonly to: bigint } | undefined;
   /** Whether a missing entry may be found later: there are blocks to read, or the last failed lookup could not read everything. */
   readonly isReading: boolean;
+  /** Whether every L1 validation began in the range: it reaches down to the first L1s. */
+  readonly isWhole: boolean;
 }
 
 export interface ValidationIndexOptions extends BlockRangeOptions {
@@ -34,6 +36,8 @@ const MAX_PAUSE_MS = 30_000;
 export interface ValidationIndex extends AsyncDisposable {
   /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
   originOf(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorRegistrationJustification | undefined>;
+  /** Whether a block began this validation; undefined if the newest blocks cannot be read. Rejects only with the signal's reason. */
+  hasOrigin(validationID: ValidationID, signal: AbortSignal): Promise<boolean | undefined>;
   /** Returns the range of heights that was read, and whether more is being read. */
   coverage(): IndexCoverage;
 }
@@ -98,25 +102,33 @@ export function openValidationIndex(options: ValidationIndexOptions): Validation
     }
   }
 
+  /** `isCurrent`: whether an origin would have been found in the newest blocks. */
+  async function find(validationID: ValidationID, signal: AbortSignal) {
+    try {
+      await loaded;
+      const found = await store.originOf(validationID);
+      if (found !== undefined) return { origin: found, isCurrent: true };
+      const isRead = await readNewest(signal);
+      const origin = await store.originOf(validationID);
+      if (origin === undefined) isLookupPartial = !isRead;
+      return { origin, isCurrent: isRead && range.isAtTip };
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      isLookupPartial = true;
+      warn('store', { err: error }, 'a lookup in the index of L1 validations failed');
+      return { origin: undefined, isCurrent: false };
+    }
+  }
+
   return {
-    async originOf(validationID: ValidationID, signal: AbortSignal) {
-      try {
-        await loaded;
-        const found = await store.originOf(validationID);
-        if (found !== undefined) return found;
-        const isRead = await readNewest(signal);
-        const foundNow = await store.originOf(validationID);
-        if (foundNow === undefined) isLookupPartial = !isRead;
-        return foundNow;
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
-        isLookupPartial = true;
-        warn('store', { err: error }, 'a lookup in the index of L1 validations failed');
-        return undefined;
-      }
+    originOf: async (validationID: ValidationID, signal: AbortSignal) => (await find(validationID, signal)).origin,
+    async hasOrigin(validationID: ValidationID, signal: AbortSignal) {
+      const { origin, isCurrent } = await find(validationID, signal);
+      return origin !== undefined || (isCurrent ? false : undefined);
     },
     coverage(): IndexCoverage {
-      return { range: range.heights, isReading: isServed && (isLookupPartial || !range.isComplete) };
+      const isReading = isServed && (isLookupPartial || !range.isComplete);
+      return { range: range.heights, isReading, isWhole: range.isWhole && !isLookupPartial };
     },
     async [Symbol.asyncDispose](): Promise<void> {
       stopped.abort(new Error('the service stops'));

@@ -41,6 +41,8 @@ describe('/openapi.json', () => {
         'verifySignedMessage',
         'decodeMessage',
         'proveUptime',
+        'getValidation',
+        'listUptimes',
         'listMessages',
         'getMessage',
         'replayMessages',

@@ -248,6 +248,25 @@ describe("a validator manager's message to the P-Chain", () => {
     const unserved = await sign(harness, { message, pChainMessages: 'epoch' });
     expect(unserved).toMatchObject({ pChainHeight: PROPOSED, warnings: ['epoch_unreadable'] });
   });
+
+  test('is told what ends the epoch where the set of the epoch cannot reach the quorum, and only there', async () => {
+    const harness = createHarness();
+    const endsByTwoBlocks = /needs two P-Chain blocks.*any P-Chain transaction makes one/;
+    const differs = await sign(harness, { message: weightChange(), pChainMessages: 'proposed' });
+    expect(differs.text).not.toMatch(endsByTwoBlocks);
+    const withoutKeys = [{ nodeID: node(9), publicKey: undefined, weight: 60n }, ...validatorSet(40n)];
+    harness.state.sets.set(EPOCH, createWarpSet(withoutKeys));
+    const proposed = await sign(harness, { message: weightChange(), pChainMessages: 'proposed' });
+    expect(proposed).toMatchObject({ warnings: ['set_differs_from_epoch'] });
+    expect(proposed.text).toMatch(endsByTwoBlocks);
+    const failure = await harness.failure({ message: weightChange(), pChainMessages: 'epoch' });
+    expect(failure).toMatchObject({ code: 'quorum_unreachable' });
+    expect(failure.message).toMatch(endsByTwoBlocks);
+    harness.state.sets.set(PROPOSED, createWarpSet(withoutKeys));
+    const elsewhere = await harness.failure({ message: messageOf(98) });
+    expect(elsewhere).toMatchObject({ code: 'quorum_unreachable' });
+    expect(elsewhere.message).not.toMatch(endsByTwoBlocks);
+  });
 });
 
 describe('an API that serves only the proposed height', () => {

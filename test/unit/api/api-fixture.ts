@@ -97,6 +97,8 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
     subnets: NOT_SCRIPTED,
     verifier: NOT_SCRIPTED,
     uptimes: NOT_SCRIPTED,
+    subnetUptimes: NOT_SCRIPTED,
+    validations: NOT_SCRIPTED,
     destinations: NOT_SCRIPTED,
     feed: NOT_SCRIPTED,
     record: undefined,

@@ -78,7 +78,10 @@ function scriptedServedNetwork({
             events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
           },
           aggregator: { aggregate: async () => RESULT },
-          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'feed' | 'record'>),
+          ...({} as Pick<
+            NetworkParts,
+            'subnets' | 'verifier' | 'uptimes' | 'subnetUptimes' | 'validations' | 'destinations' | 'feed' | 'record'
+          >),
           connections: {
             readiness() {
               const common = { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 9n, totalWeight: 100n } };

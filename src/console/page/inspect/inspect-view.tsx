@@ -18,6 +18,7 @@ import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { WeightMap } from '../ui/weight-map.tsx';
 import { DecodedMessage } from './decoded-message.tsx';
+import { NextStep } from './next-step.tsx';
 import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
 import { HERE, verificationBody } from './verification-body.ts';
 
@@ -55,6 +56,7 @@ export function InspectView({ begin }: { begin: Begin | undefined }): ComponentC
             </p>
           )}
           {reading !== undefined && <DecodedMessage reading={reading} />}
+          <NextStep reading={reading} />
         </Card>
         <div class="view">
           <Card title="Verified for">

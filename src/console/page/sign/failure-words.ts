@@ -1,6 +1,6 @@
 import type { AggregationDetails } from '../../../client/gen/api.ts';
 import type { Failure } from '../console-api.ts';
-import { missingOf, percentOf } from '../ui/figures.ts';
+import { missingOf, percentOf, unixTime } from '../ui/figures.ts';
 import { type OutcomeSum, sumOutcomes } from './outcomes.ts';
 
 /** Below this share of the weight an outcome decides nothing. */
@@ -43,6 +43,9 @@ export function sentenceOf(
   isOfPChain: boolean,
 ): string {
   if (details === undefined) return meaning ?? message;
+  if (details.registrableUntil !== undefined) {
+    return `The P-Chain could still accept the registration until ${unixTime(String(details.registrableUntil))}: ask again after that time.`;
+  }
   const sums = outcomesOf(details);
   const count = sums.reduce((sum, one) => sum + one.count, 0);
   const main = sums.filter(({ outcome }) => outcome !== 'signed').reduce((a, b) => (b.weight > a.weight ? b : a), NONE);

@@ -4,6 +4,7 @@ import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { SignedMessage } from '../../../client/gen/api.ts';
 import { accessListOf } from '../../../pchain/codec/access-list.ts';
 import { WARP_PRECOMPILE } from '../../../pchain/codec/send-warp-log.ts';
+import { NextStep } from '../inspect/next-step.tsx';
 import { useSession } from '../session.ts';
 import { Card, CodeBlock, CopyButton, DownloadButton, Facts, Tabs, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
@@ -51,6 +52,7 @@ export function SignResult({ result, request, reading }: SignResultProps): Compo
         </p>
         <Warnings warnings={result.warnings} />
         {result.epoch !== undefined && <Facts rows={[epochRow(result.epoch)]} />}
+        <NextStep reading={reading} />
         <Tabs
           label="Forms of the result"
           tabs={[

@@ -3,6 +3,7 @@ import type { CollectionDeps } from '../../../../src/aggregation/collection/coll
 import { describeFailure } from '../../../../src/aggregation/collection/collection-failure.ts';
 import type { Collection, JobEnd } from '../../../../src/aggregation/collection/job.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
+import { NO_FINAL_REFUSALS } from '../../../../src/aggregation/collection/tally.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import type { AttemptOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { METRIC_PREFIX } from '../../../../src/telemetry/metrics.ts';
@@ -475,7 +476,13 @@ describe('requests that exceed a queue', () => {
       unreachable: { count: 0 },
     });
     expect(fixture.asked().filter((position) => position === 0)).toHaveLength(3);
-    const failure = describeFailure({ summary: summaryOf(value), quorumNum: 67n, isOfL1: false, refusedForGood: 0n });
+    const failure = describeFailure({
+      summary: summaryOf(value),
+      quorumNum: 67n,
+      isOfL1: false,
+      registration: undefined,
+      ...NO_FINAL_REFUSALS,
+    });
     expect(failure.code).toBe('overloaded');
   });
 

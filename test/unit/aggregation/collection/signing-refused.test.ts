@@ -37,7 +37,7 @@ async function collect({ validators, keyless, quorum }: Network) {
   const { value } = await fixture.finish(fixture.collect({ quorum }));
   const asked = fixture.asked();
   if (value.kind === 'signed') return { code: 'signed', asked, refused: 0 } as const;
-  const { code } = describeFailure({ ...value, quorumNum: BigInt(quorum), isOfL1: false });
+  const { code } = describeFailure({ ...value, quorumNum: BigInt(quorum), isOfL1: false, registration: undefined });
   const final = value.summary.outcomes.refused.reasons.find((reason) => reason.code === FINAL_CODE);
   return { code, asked, refused: Number(final?.weight ?? 0n) };
 }

@@ -34,7 +34,7 @@ type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K>
 /** Lets events happen to a validator of one node. */
 export function happen(tally: Tally, index: number, ...events: readonly ValidatorEvent[]): void {
   const limits = { refusalDelaysMs: [50], unreachableDelaysMs: [300] };
-  const rules = { nodeCount: 1, isPChainMessage: false, limits };
+  const rules = { nodeCount: 1, isPChainMessage: false, isRegistrable: false, limits };
   for (const event of events) tally.set(index, transition(tally.states[index] as ValidatorState, event, rules));
 }
 

@@ -10,7 +10,7 @@ const UNREACHABLE: AttemptFailure = { kind: 'unreachable', reason: 'closed' };
 const TIMED_OUT: AttemptFailure = { kind: 'timed_out', reason: 'no_answer' };
 
 test('a validator is queued, asked, and has answered and signed', () => {
-  const rules = { nodeCount: 1, isPChainMessage: false, limits: LIMITS };
+  const rules = { nodeCount: 1, isPChainMessage: false, isRegistrable: false, limits: LIMITS };
   const signature = new Uint8Array(96);
   const states = (
     [
@@ -35,14 +35,14 @@ describe('a failure', () => {
   const after = (
     failure: AttemptFailure,
     attempts: number,
-    { nodeCount = 1, timeouts = 0, isPChainMessage = false } = {},
+    { nodeCount = 1, timeouts = 0, isPChainMessage = false, isRegistrable = false } = {},
   ): ValidatorState => {
     const earlier = failure.kind === 'timed_out' ? timeouts - 1 : timeouts;
     const before = { kind: 'asking', lateAtMs: 0, attempts, timeouts: earlier } as const;
     return transition(
       before,
       { kind: 'failed', failure, nowMs: 1_000 },
-      { nodeCount, isPChainMessage, limits: LIMITS },
+      { nodeCount, isPChainMessage, isRegistrable, limits: LIMITS },
     );
   };
   const refused = (code: number): AttemptFailure => ({ kind: 'refused', code, text: 'text' });
@@ -73,6 +73,12 @@ describe('a failure', () => {
       expect([code, kind]).toEqual([code, PASSING_P_CHAIN_CODES.includes(code) ? 'waiting' : 'failed']);
       expect(after(refused(code), 1)).toMatchObject({ kind: 'waiting' });
     }
+  });
+
+  test('a registration that is still possible is final until it expires', () => {
+    const message = { isPChainMessage: true, isRegistrable: true };
+    expect(after(refused(14), 1, message)).toMatchObject({ kind: 'failed', isForGood: true });
+    expect(after(refused(14), 1, { isPChainMessage: true })).toMatchObject({ kind: 'waiting' });
   });
 
   test.each([1, 2, 3, 4])('code %i of an EVM chain may pass, whichever its VM', (code) => {

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import type { JobPermit } from '../../../../src/aggregation/admission/job-permit.ts';
 import type { Job, JobEnd } from '../../../../src/aggregation/collection/job.ts';
+import { NO_FINAL_REFUSALS } from '../../../../src/aggregation/collection/tally.ts';
 import { awaitExecution, collect } from '../../../../src/aggregation/stages/await-execution.ts';
 
 const NOT_YET: JobEnd = { kind: 'not yet' };
-const INSUFFICIENT = { kind: 'insufficient', refusedForGood: 0n } as unknown as JobEnd;
+const INSUFFICIENT = { kind: 'insufficient', ...NO_FINAL_REFUSALS } as unknown as JobEnd;
 
 /** A job whose collection records what is done with it. */
 function create(awaiting: () => Promise<void> = async () => undefined) {

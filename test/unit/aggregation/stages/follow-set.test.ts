@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { SigningPlan } from '../../../../src/aggregation/signers/signing-plan.ts';
 import { followSet } from '../../../../src/aggregation/stages/follow-set.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { plannedCall, planOf, RESULT } from './stage-fixture.ts';
 
 const FIRST = planOf();
@@ -12,6 +13,7 @@ function create(later: readonly SigningPlan[]) {
   const left = [...later];
   const stage = followSet({
     resolver: { resolveAgain: async (before) => left.shift() ?? before, knownTarget: () => undefined },
+    clock: new FakeClock(),
   });
   const handler = stage(async ({ plan }) => {
     signed.push(plan);

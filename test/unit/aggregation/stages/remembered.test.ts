@@ -15,7 +15,7 @@ interface Memory {
 function create({ result, failure }: Memory = {}) {
   const passed: string[] = [];
   const stage = remembered({
-    results: { result: () => result, failure: () => failure },
+    results: { result: () => result, failure: () => failure, pendingRegistration: () => undefined },
     source: { isConnected: () => true, whyUnreachable: () => '' },
     resolver: { knownTarget: () => undefined },
     clock: new FakeClock(),

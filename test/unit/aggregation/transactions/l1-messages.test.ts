@@ -38,7 +38,7 @@ function createHarness() {
   const state = {
     status: { status: 'Unknown', reason: undefined } as TxStatus,
     hangs: false,
-    coverage: { range: { from: 5n, to: 90n }, isReading: false } as IndexCoverage,
+    coverage: { range: { from: 5n, to: 90n }, isReading: false, isWhole: false } as IndexCoverage,
     dataApi: undefined as (() => Promise<readonly TxID[]>) | undefined,
     isManagerChainKnown: true,
     hasValidators: true,
@@ -239,7 +239,7 @@ describe('the registration that a removal needs', () => {
     [{ from: 5n, to: 90n }, 'P-Chain blocks 5 to 90 were read'],
   ])('may be found later while the index reads: %o', async (range, where) => {
     const { state, of } = createHarness();
-    state.coverage = { range, isReading: true };
+    state.coverage = { range, isReading: true, isWhole: false };
     const message = expect.stringContaining(where);
     await expect(of(REGISTERED_REMOVAL)).rejects.toMatchObject({ code: 'justification_pending', message });
   });
