@@ -93,6 +93,34 @@ test.each([
   expect(await emit(payload)).toMatchObject({ status: 400 });
 });
 
+async function issue(payload: object) {
+  const response = await server.inject({ method: 'POST', url: '/devnet/transactions', payload });
+  return { status: response.statusCode, body: response.json<Record<string, unknown>>() };
+}
+
+test('issues a conversion, and names what a transaction lacks or does not take', async () => {
+  const validators = devnet.nodeIDs.slice(0, 2).map((nodeId) => ({ nodeId, weight: 5 }));
+  expect(await issue({ type: 'ConvertSubnetToL1Tx', validators })).toMatchObject({
+    status: 200,
+    body: { height: 201, acceptedInMs: 10_000, validators: [{ nodeId: expect.any(String) }, {}] },
+  });
+  for (const [payload, problem] of [
+    [{ type: 'RegisterL1ValidatorTx' }, 'message is missing: a RegisterL1ValidatorTx needs it'],
+    [{ type: 'BaseTx', balance: 1 }, 'balance is no field of a BaseTx'],
+    [{ type: 'RegisterL1ValidatorTx', message: '0x00' }, /^couldn't issue tx: failed verifying warp messages: /],
+  ] as const) {
+    const { body } = await issue(payload);
+    expect(body['message']).toEqual(expect.stringMatching(problem));
+  }
+});
+
+test("sends a message as the L1's validator manager", async () => {
+  const { messages } = await emit({ register: { nodeId: devnet.nodeIDs[1], weight: 7 } });
+  const call = parseWarpPayload(parseUnsignedMessage(parseHex(messages[0]?.message ?? '', 'message')).payload);
+  expect(call).toMatchObject({ sourceAddress: parseHex(devnet.subnets.l1.managerAddress, 'address') });
+  expect(messages).toMatchObject([{ validationId: expect.any(String) }]);
+});
+
 test('the banner has the number of validators and requests to paste', () => {
   using log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
   const nodeID = nodeIDFromBytes(new Uint8Array(20));
