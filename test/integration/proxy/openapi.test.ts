@@ -37,6 +37,8 @@ describe('/openapi.json', () => {
         'aggregateSignaturesOfTransaction',
         'listSubnets',
         'getSubnet',
+        'getSubnetHistory',
+        'getValidatorHistory',
         'getDestination',
         'verifySignedMessage',
         'decodeMessage',

@@ -337,7 +337,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     code: 0,
     served: 'up',
     subject: 'warning mine feed.chains C webSocket',
-    cause: /eth_subscribe newHeads: .*it ended before it confirmed the subscription\. Without: new blocks as they come/,
+    cause: /eth_subscribe newHeads: unavailable: connect ECONNREFUSED .*Without: new blocks as they come/,
     cure: /check its host, port, path and key/,
   },
   'an RPC without logs': {
