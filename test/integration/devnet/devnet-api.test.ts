@@ -265,8 +265,14 @@ describe('the ledger', () => {
     expect(await call('/ext/bc/P', 'platform.getSubnet', { subnetID })).toMatchObject({ isPermissioned: false });
     const listed = await api.getCurrentValidators(subnetID, SIGNAL);
     expect(listed.map(({ balance }) => Number(balance))).toEqual([1e9, 1e9, 0, 1e9, 2e9]);
-    const { validationID } = listed.find(({ weight }) => weight === 350n) ?? {};
-    expect(await api.getL1Validator(validationID as ValidationID, SIGNAL)).toEqual({ subnetID, minNonce: 2n });
+    const { validationID, nodeID } = listed.find(({ weight }) => weight === 350n) ?? {};
+    expect(await api.getL1Validator(validationID as ValidationID, SIGNAL)).toEqual({
+      subnetID,
+      nodeID,
+      weight: 350n,
+      minNonce: 2n,
+      balance: 1_000_000_000n,
+    });
     const raw = await call('/ext/bc/P', 'platform.getL1Validator', { validationID });
     expect(raw).toMatchObject({ weight: '350', minNonce: '2' });
     await expect(api.getL1Validator(UNKNOWN, SIGNAL)).rejects.toMatchObject(rejected);

@@ -131,7 +131,14 @@ describe('the vectors of a real network', () => {
     const [ofPrimary] = await node.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
     expect(ofPrimary).toMatchObject({ validationID: undefined, balance: undefined });
     const validationID = '2K9g9dYbcZ9Qr17G9M7DM7RaunM971Vhj6xs4LCHnvwigeF4cP' as ValidationID;
-    expect(await node.getL1Validator(validationID, SIGNAL)).toEqual({ subnetID: L1, minNonce: 2n });
+    expect(await node.getL1Validator(validationID, SIGNAL)).toEqual({
+      subnetID: L1,
+      nodeID: 'NodeID-GWPcbFJZFfZreETSoWjPimr846mXEKCtu',
+      weight: 350n,
+      minNonce: 2n,
+      balance: 999_999_960n,
+      managerAddress: Uint8Array.from(Buffer.from('8db97c7cece249c2b98bdc0226cc4c2a57bf52fc', 'hex')),
+    });
     expect(await node.getValidatorFeePrice(SIGNAL)).toBe(1n);
 
     expect(await node.getSubnet(L1, SIGNAL)).toEqual({

@@ -96,7 +96,7 @@ test('the index finds a registration in any block, and reads each block once', a
   const put7 = [0n, 1n, 63n, 64n, 150n, 299n, 300n].map((height, number) => put(chain, height, number));
   const { index, find } = await openRead(chain);
   for (const origin of put7) expect(await find(origin)).toEqual(origin.justification);
-  expect(index.coverage()).toEqual({ range: { from: 0n, to: 300n }, isReading: false });
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 300n }, isReading: false, isWhole: true });
   expect([chain.rereads, chain.reads.length]).toEqual([new Map(), 301]);
 });
 
@@ -110,7 +110,7 @@ test('the index reads the newest blocks at once for a failed lookup', async () =
 
 test('the index reports its progress in the coverage and in metrics', async () => {
   const { index, clock, metrics } = open(new TestChain(300n), { maxBlocksPerSecond: 10 });
-  expect(index.coverage()).toEqual({ range: undefined, isReading: true });
+  expect(index.coverage()).toEqual({ range: undefined, isReading: true, isWhole: false });
   expect(await metrics()).not.toMatch(/^signature_aggregator_l1_index/m);
   await clock.advance(1_000);
   expect(index.coverage()).toMatchObject({ range: { to: 300n }, isReading: true });
@@ -133,7 +133,7 @@ test('the index reads down to its lookback', async () => {
   const chain = new TestChain(1_000n);
   const [old, found] = [put(chain, 899n, 1), put(chain, 900n, 2)];
   const { index, find } = await openRead(chain, { lookback: 100n });
-  expect(index.coverage()).toEqual({ range: { from: 900n, to: 1_000n }, isReading: false });
+  expect(index.coverage()).toEqual({ range: { from: 900n, to: 1_000n }, isReading: false, isWhole: false });
   expect([await find(old), await find(found)]).toEqual([undefined, found.justification]);
 });
 
@@ -154,7 +154,7 @@ test('an API that fails is called again, and earlier blocks are kept', async () 
   };
   const { index, clock } = open(chain);
   await clock.advance(5 * LONG_MS);
-  expect(index.coverage()).toEqual({ range: { from: 0n, to: 200n }, isReading: false });
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 200n }, isReading: false, isWhole: true });
 });
 
 test('an API that fails lets a lookup return without the newest blocks', async () => {
@@ -166,7 +166,7 @@ test('an API that fails lets a lookup return without the newest blocks', async (
   for (let lookup = 0; lookup < 3; lookup += 1) expect(await find(UNKNOWN)).toBeUndefined();
   expect(log.count('could not read the newest P-Chain blocks for a lookup')).toBe(1);
   // It may be in the newest blocks: that it is not there is no verdict.
-  expect(index.coverage()).toEqual({ range: { from: 0n, to: 20n }, isReading: true });
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 20n }, isReading: true, isWhole: false });
   chain.failure = undefined;
   expect(await find(UNKNOWN)).toBeUndefined();
   expect(index.coverage().isReading).toBe(false);
@@ -189,7 +189,7 @@ test('an API that lags behind changes nothing', async () => {
   const { index, clock } = await openRead(chain);
   chain.height = 60n;
   await clock.advance(LONG_MS);
-  expect(index.coverage()).toEqual({ range: { from: 0n, to: 100n }, isReading: false });
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 100n }, isReading: false, isWhole: true });
   chain.height = 101n;
   await clock.advance(LONG_MS);
   expect(index.coverage().range?.to).toBe(101n);
@@ -246,7 +246,7 @@ test('earlier blocks of another branch are not taken', async () => {
   expect(index.coverage().range?.from).toBe(from);
   chain.branches.length = 0;
   await clock.advance(LONG_MS);
-  expect(index.coverage()).toEqual({ range: { from: 0n, to: 1_000n }, isReading: false });
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 1_000n }, isReading: false, isWhole: true });
 });
 
 test('two faulty responses with earlier blocks between them change nothing', async () => {
@@ -278,7 +278,7 @@ test('another chain is read from the start, and stored origins remain', async ()
   other.branches.push({ from: 0n, name: 'other' });
   const added = put(other, 20n, 2);
   const { index, find } = await openRead(other, { directory });
-  expect(index.coverage()).toEqual({ range: { from: 0n, to: 150n }, isReading: false });
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 150n }, isReading: false, isWhole: true });
   for (const origin of [added, stored]) expect(await find(origin)).toEqual(origin.justification);
 });
 
@@ -290,6 +290,6 @@ test('a restart with a store continues downwards, and reads no block again', asy
   await first.close();
   expect(chain.reads.length).toBeLessThan(500);
   const { index } = await openRead(chain, { directory });
-  expect(index.coverage()).toEqual({ range: { from: 0n, to: 1_000n }, isReading: false });
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 1_000n }, isReading: false, isWhole: true });
   expect(chain.rereads).toEqual(new Map());
 });
