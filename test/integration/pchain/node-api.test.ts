@@ -137,13 +137,13 @@ describe('the vectors of a real network', () => {
       weight: 350n,
       minNonce: 2n,
       balance: 999_999_960n,
-      managerAddress: Uint8Array.from(Buffer.from('8db97c7cece249c2b98bdc0226cc4c2a57bf52fc', 'hex')),
     });
     expect(await node.getValidatorFeePrice(SIGNAL)).toBe(1n);
 
     expect(await node.getSubnet(L1, SIGNAL)).toEqual({
       conversionID: parseCb58('p4DYb4vDdc2fTizyrfzR1TAsdYskiuz9Y2uCtUbWKt3ZhrQFp', 'ID'),
       managerChainID: 'C8B3Aw6QFwB1AiFqM2FpxphUPTYZfmW8ZpeQKXR5nPEXjW4u8',
+      managerAddress: Uint8Array.from(Buffer.from('8db97c7cece249c2b98bdc0226cc4c2a57bf52fc', 'hex')),
     });
     // The sets of an unknown subnet are empty: only getSubnet refuses it.
     expect(await node.getValidatorsAt(UNKNOWN_SUBNET, 'proposed', SIGNAL)).toEqual([]);
