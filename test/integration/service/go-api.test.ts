@@ -124,7 +124,8 @@ test(
     await expect(fetch(`${fuji?.api}/health`)).rejects.toThrow();
     await expect(fetch(`${fuji?.metrics}/metrics`)).rejects.toThrow();
   },
-  TIMEOUT_MS,
+  // The request waits 30 s for the network.
+  2 * TIMEOUT_MS,
 );
 
 test(
