@@ -83,6 +83,20 @@ export async function findRangeEnd(
   return undefined;
 }
 
+/** Returns the last of a few blocks that has transactions; undefined if none has. */
+export async function findLastWithTransactions(
+  calls: BlockCalls,
+  first: number,
+  last: number,
+  signal: AbortSignal,
+): Promise<EvmBlock | undefined> {
+  for (let tried = last; tried >= first; tried -= 1) {
+    const block = await requireBlock(calls, tried, signal);
+    if (block.txHashes.length > 0) return block;
+  }
+  return undefined;
+}
+
 /**
  * Reads the logs of a range, and the blocks of its messages for their times. Yields parts of the range in order, and throws after those that
  * were read before the first failure.

@@ -3,6 +3,7 @@ import type { EvmBlock, LoggedMessage } from '../../pchain/codec/evm-block.ts';
 import { LogThrottle } from '../../telemetry/log-throttle.ts';
 import {
   CONCURRENT_BLOCKS,
+  findLastWithTransactions,
   findRangeEnd,
   NotYet,
   type ReadBlocks,
@@ -85,9 +86,15 @@ export function createSecondReading(options: SecondReadingOptions) {
 
   async function* readNext(calls: BlockCalls, first: number, last: number, needsBoth: boolean, signal: AbortSignal) {
     const size = needsBoth ? Math.min(CONCURRENT_BLOCKS, ranges.size) : ranges.size;
-    const end = size === 0 ? undefined : await findRangeEnd(calls, Math.min(last, first + size - 1), last, signal);
+    const few = Math.min(last, first + CONCURRENT_BLOCKS - 1);
+    const end =
+      size === 0
+        ? undefined
+        : ((await findRangeEnd(calls, Math.min(last, first + size - 1), last, signal)) ??
+          (await findLastWithTransactions(calls, first, few, signal)));
     if (end === undefined) {
-      yield* readByHash(calls, first, Math.min(last, first + CONCURRENT_BLOCKS - 1), signal);
+      // Without transactions, there is nothing that a node could leave out.
+      yield* readByHash(calls, first, few, signal);
       if (ranges.size === 0) ranges.succeed(0);
       return;
     }
