@@ -9,6 +9,8 @@ export interface ChosenEndpoint {
 
 /** Time between comparisons of all endpoints. */
 const COMPARE_MS = 60_000;
+/** Blocks that a node may be behind for good. A head that is further ahead and stands still may be invented. */
+const MAX_LEAD = 32;
 
 /** Chooses the endpoint from which a chain is read: the first of the configuration that works. */
 export function createEndpointChoice(endpoints: readonly BlockCalls[], clock: Clock) {
@@ -21,7 +23,12 @@ export function createEndpointChoice(endpoints: readonly BlockCalls[], clock: Cl
     const before = heads;
     heads = await Promise.all(endpoints.map(({ headBlock }) => headBlock(signal).catch(() => undefined)));
     const moving = heads.findIndex((head, each) => head !== undefined && head > (before[each] ?? head));
+    const current = heads[index];
+    const ahead = heads.findIndex(
+      (head) => head !== undefined && current !== undefined && head > current && head - current <= MAX_LEAD,
+    );
     if (moving >= 0) index = moving;
+    else if (ahead >= 0) index = ahead;
   }
 
   return {
@@ -35,7 +42,7 @@ export function createEndpointChoice(endpoints: readonly BlockCalls[], clock: Cl
     },
     /**
      * Compares the endpoints once a minute without delaying the caller, and chooses the first one whose head has moved since: it may have failed
-     * before, or the current one may stand still without an error.
+     * before, or the current one may stand still without an error. If none has moved, it chooses one that is a few blocks ahead.
      */
     compareWhenDue(signal: AbortSignal): void {
       if (endpoints.length === 1 || clock.monotonicMs() - comparedMs < COMPARE_MS) return;
