@@ -189,9 +189,9 @@ test('right after a change of the set, a message is accepted as signed for the e
 
 test('within one epoch, two registrations, a weight change and a removal are accepted as signed', async () => {
   const { subnetID, l1ChainID, conversion, conversionHeight, nodes } = network();
-  // Nobody runs these two nodes. The first has most of the weight afterwards, with the key of one that runs.
+  // Nobody runs these two nodes. The first has most of the weight afterwards.
   const { nodePOP } = nodes[4] as NetworkNode;
-  const expiry = BigInt(Math.floor(Date.now() / 1000)) + 3_600n;
+  const expiry = BigInt(Math.floor(Date.now() / 1000)) + 72_000n;
   const [heavy, light] = await Promise.all(
     [5_000n, 50n].map((weight) => {
       const nodeID = nodeIDFromBytes(randomBytes(20));
@@ -204,12 +204,10 @@ test('within one epoch, two registrations, a weight change and a removal are acc
     light!.payload,
     await weightPayload(changed, 0n, 310n),
     await weightPayload(light!.validationID, 0n, 0n),
-    await weightPayload(changed, 1n, 300n),
-    await weightPayload(heavy!.validationID, 0n, 0n),
   ];
   const sent = await emitMessages(network(), l1ChainID, payloads);
-  const sign = (index: number, by = service): Promise<Answer> =>
-    by.aggregateOf(sent[index]!.txHash, `?blockchainId=${l1ChainID}`);
+  const sign = (index: number): Promise<Answer> =>
+    service.aggregateOf(sent[index]!.txHash, `?blockchainId=${l1ChainID}`);
   const deliver = async (index: number, { status, body }: Answer): Promise<string> => {
     expect({ status, warnings: body.warnings }).toEqual({ status: 201, warnings: undefined });
     const { signedMessage } = body;
@@ -230,20 +228,6 @@ test('within one epoch, two registrations, a weight change and a removal are acc
     heights.add(answer.body.pChainHeight);
   }
   expect(heights.size).toBe(1);
-
-  // Without a block the epoch lasts, while the proposed height comes to have the heavy validator.
-  await network().awaitProposedHeight(await pChainHeight());
-  const settings = { trackedSubnetIds: [subnetID], network: { pChainMessages: 'proposed' } };
-  await using proposing = await startServiceProcess(network(), settings);
-  await proposing.awaitReadiness(({ httpStatus }) => httpStatus === 200);
-  const atProposed = await sign(4, proposing);
-  expect(atProposed).toMatchObject({ status: 201, body: { warnings: [{ code: 'set_differs_from_epoch' }] } });
-  const { signedMessage } = atProposed.body;
-  await expect(network().onChain('setL1ValidatorWeight', { signedMessage })).rejects.toThrow(
-    'signature weight is insufficient',
-  );
-  await deliver(5, await sign(5));
-  await deliver(4, await sign(4));
 });
 
 async function weightPayload(validationID: string, nonce: bigint, weight: bigint): Promise<string> {
