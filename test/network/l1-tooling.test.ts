@@ -208,16 +208,13 @@ test('within one epoch, two registrations, a weight change and a removal are acc
   const sent = await emitMessages(network(), l1ChainID, payloads);
   const sign = (index: number): Promise<Answer> =>
     service.aggregateOf(sent[index]!.txHash, `?blockchainId=${l1ChainID}`);
-  const deliver = async (index: number, { status, body }: Answer): Promise<string> => {
+  const deliver = async (index: number, { status, body }: Answer): Promise<void> => {
     expect({ status, warnings: body.warnings }).toEqual({ status: 201, warnings: undefined });
     const { signedMessage } = body;
     const { proofOfPossession } = nodePOP;
     const registration = { signedMessage, proofOfPossession, balance: L1_VALIDATOR_BALANCE };
-    const { txID } =
-      index < 2
-        ? await network().onChain('registerL1Validator', registration)
-        : await network().onChain('setL1ValidatorWeight', { signedMessage });
-    return txID;
+    if (index < 2) await network().onChain('registerL1Validator', registration);
+    else await network().onChain('setL1ValidatorWeight', { signedMessage });
   };
 
   await network().awaitEpoch('P', conversionHeight, SEVERAL_CHANGES_MS);
