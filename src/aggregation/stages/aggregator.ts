@@ -1,41 +1,19 @@
-import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import { stages } from '../../lib/concurrency/stages.ts';
-import { createAdmission } from '../admission/admission.ts';
-import { createLookups } from '../admission/lookups.ts';
-import type { Penalties } from '../admission/penalties.ts';
-import { QueryConcurrency } from '../admission/query-concurrency.ts';
-import { RunningJobs } from '../admission/running-jobs.ts';
-import type { CollectionDeps } from '../collection/collection-context.ts';
 import type { Job, JobEnd } from '../collection/job.ts';
-import type { AggregationRequest, AggregationResult, PChainMessages } from '../request/aggregation-request.ts';
-import { createResultCache } from '../results/result-cache.ts';
-import type { SigningResolver } from '../signers/signing-resolver.ts';
-import type { SubnetPolicy } from '../subnet-policy.ts';
+import type { AggregationRequest, AggregationResult } from '../request/aggregation-request.ts';
+import { type AggregatorOptions, createAggregatorParts } from './aggregator-parts.ts';
 import { awaitExecution, collect } from './await-execution.ts';
 import { awaitSigners } from './await-signers.ts';
 import { type AskedCall, type Caller, type PlannedCall, startWait, type Wait } from './calls.ts';
-import { charge } from './charge.ts';
-import { type FindOptions, find } from './find.ts';
+import { find } from './find.ts';
 import { followSet } from './follow-set.ts';
 import { observe } from './observe.ts';
 import { queue } from './queue.ts';
 import { recall } from './recall.ts';
-import { type RememberedOptions, remembered } from './remembered.ts';
-import { type ReplicateOptions, replicate } from './replicate.ts';
+import { charge, remembered } from './remembered.ts';
+import { replicate } from './replicate.ts';
 import { resolve } from './resolve.ts';
-import { type RunningJob, share } from './share.ts';
-
-export interface AggregatorOptions extends Omit<CollectionDeps, 'observeDelay' | 'queries' | 'scheduler'> {
-  readonly resolver: SigningResolver;
-  readonly l1Messages: FindOptions['l1Messages'];
-  readonly subnets: SubnetPolicy;
-  readonly penalties: Penalties;
-  /** Finds registrations that the P-Chain has accepted since validators refused the end of their validations. */
-  readonly index?: RememberedOptions['index'];
-  /** The default of requests. */
-  readonly pChainMessages?: PChainMessages | undefined;
-  readonly distributedFlights?: ReplicateOptions['distributedFlights'];
-}
+import { share } from './share.ts';
 
 export interface Aggregator {
   /**
@@ -48,19 +26,7 @@ export interface Aggregator {
 
 /** Composes what happens to a request: three lists of stages, each of one type. `resolve` and `share` are the doors between them. */
 export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { clock, metrics, limits, pChainMessages } = options;
-  const admission = createAdmission(options);
-  const parts = {
-    ...options,
-    admission,
-    lookups: createLookups({ ...options, admission }),
-    results: createResultCache(options),
-    jobs: new RunningJobs<RunningJob>(),
-    observeDelay: admission.observeDelay,
-    queries: new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight }),
-    scheduler: new EventLoopScheduler(clock, 1),
-  };
-  metrics.showQueries(parts.queries);
+  const parts = createAggregatorParts(options);
   const job = stages<Job, JobEnd>(
     replicate(parts), // one replica signs for all: the lease is held over all of what follows
     awaitExecution(), // while validators that refuse may still sign: asks some again without permits, then collects again
@@ -81,8 +47,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     resolve(parts, planned), // who signs, with which quorum, at which height
   );
   const aggregate: Aggregator['aggregate'] = async (request, caller, begun) => {
-    using wait = begun ?? startWait(clock, caller);
-    return await asked({ request: { pChainMessages, ...request }, caller, wait });
+    using wait = begun ?? startWait(options.clock, caller);
+    return await asked({ request: { pChainMessages: options.pChainMessages, ...request }, caller, wait });
   };
   return { aggregate };
 }

@@ -75,3 +75,12 @@ export function remembered(options: RememberedOptions): Stage<PlannedCall, Aggre
 function isPassing({ code }: AggregatorError): boolean {
   return code === 'insufficient_weight' || code === 'not_connected';
 }
+
+/** Charges the caller for the work, which is known now. */
+export function charge(): Stage<PlannedCall, AggregationResult> {
+  return (next) => async (call) => {
+    const { plan, caller } = call;
+    await caller.onSigners?.(plan.warpSet.validators.length, plan.message.bytes.length);
+    return await next(call);
+  };
+}

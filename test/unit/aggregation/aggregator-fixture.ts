@@ -9,7 +9,8 @@ import {
   createSigningResolver,
   type SigningResolverOptions,
 } from '../../../src/aggregation/signers/signing-resolver.ts';
-import { type AggregatorOptions, createAggregator } from '../../../src/aggregation/stages/aggregator.ts';
+import { createAggregator } from '../../../src/aggregation/stages/aggregator.ts';
+import type { AggregatorOptions } from '../../../src/aggregation/stages/aggregator-parts.ts';
 import type { Caller } from '../../../src/aggregation/stages/calls.ts';
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import type { L1MessageRequest } from '../../../src/aggregation/transactions/l1-messages.ts';

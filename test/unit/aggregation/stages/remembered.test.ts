@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AggregatorError, type AggregatorErrorCode } from '../../../../src/aggregation/aggregator-error.ts';
-import { charge } from '../../../../src/aggregation/stages/charge.ts';
-import { remembered } from '../../../../src/aggregation/stages/remembered.ts';
+import { charge, remembered } from '../../../../src/aggregation/stages/remembered.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { validatorSet } from '../aggregator-fixture.ts';
