@@ -6,7 +6,8 @@ import type { NodeAcceptance } from '../p2p/identity/identity-conflict.ts';
 import { createThrottledWarnings, type ThrottledWarnings } from '../telemetry/log-throttle.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import { findNetworkProblem, readNetworkID } from './network-id.ts';
-import { limitsOf, type NetworkParts, type openNetwork, type PartsOptions } from './network-parts.ts';
+import { limitsOf } from './network-limits.ts';
+import type { NetworkParts, openNetwork, PartsOptions } from './network-parts.ts';
 
 export type ServedParts = Pick<
   NetworkParts,

@@ -26,6 +26,7 @@ import type { Identity } from '../p2p/identity/identity.ts';
 import { openPeerNetwork } from '../p2p/open-peer-network.ts';
 import type { PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
+import { createCheckedClient } from '../pchain/rpc/checked-client.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
 import { createEndpointStates } from '../pchain/rpc/endpoint-state.ts';
 import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
@@ -54,7 +55,7 @@ import { findBootstrapPeers } from './bootstrap-peers.ts';
 import { openChainRpcs } from './chain-rpcs.ts';
 import { openHeightWatch } from './height-watch.ts';
 import { openNetworkFeed } from './network-feed.ts';
-import { type NetworkLimits, networkLimits } from './network-limits.ts';
+import { EVM_LIMITS, LOOKUP_LIMITS, limitsOf, type NetworkLimits } from './network-limits.ts';
 
 /** Refreshes after which unused validators are released. */
 const KEEP_REFRESHES = 10;
@@ -101,19 +102,9 @@ export function openNetwork(opened: AsyncDisposableStack, options: PartsOptions)
   };
 }
 
+type OpenedApi = ReturnType<typeof openNetworkApi>;
 /** API clients of a network. */
-type NetworkApi = ReturnType<typeof openNetworkApi>;
-
-/** A third of the connections to a base URL, and of the node's time, because it handles one call at a time. */
-const LOOKUP_CONNECTIONS = 4;
-/** Includes calls that wait for a connection. Later ones would miss the deadlines of their requests. */
-const MAX_LOOKUPS_IN_FLIGHT = 128;
-const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
-  maxConnections: LOOKUP_CONNECTIONS,
-  maxCallsInFlight: MAX_LOOKUPS_IN_FLIGHT,
-};
-/** The RPC of a chain may be anybody's, and its receipts have up to 32 MB: one of them is read at a time. */
-const EVM_LIMITS: Partial<JsonRpcLimits> = { ...LOOKUP_LIMITS, maxLongResponses: 1 };
+type NetworkApi = Omit<OpenedApi, 'checked'>;
 
 export function openNetworkApi(
   opened: AsyncDisposableStack,
@@ -156,10 +147,11 @@ export function openNetworkApi(
     owner.defer(() => void clients.delete(client));
     return client;
   };
-  return {
-    node: createNodeApi(openClient(opened), info),
+  const [nodeClient, lookupClient] = [openClient(opened), openClient(opened, LOOKUP_LIMITS)];
+  const unchecked = {
+    node: createNodeApi(nodeClient, info),
     /** For IDs named by clients, which may be invented. Limited separately, so that heights and validator sets never wait behind them. */
-    lookups: createNodeApi(openClient(opened, LOOKUP_LIMITS), info),
+    lookups: createNodeApi(lookupClient, info),
     openClient,
     openEvmClient: (owner: AsyncDisposableStack) => openClient(owner, EVM_LIMITS),
     /** Opens a client of another API than the node's. */
@@ -177,14 +169,20 @@ export function openNetworkApi(
       for (const listener of listeners) listener();
     },
   };
+  return {
+    ...unchecked,
+    /** Returns the same clients, but those of the P-Chain reject at once with what `check` throws. */
+    checked: (check: () => void): typeof unchecked => ({
+      ...unchecked,
+      node: createNodeApi(createCheckedClient(nodeClient, check), info),
+      lookups: createNodeApi(createCheckedClient(lookupClient, check), info),
+      openClient: (owner, more) => createCheckedClient(openClient(owner, more), check),
+    }),
+  };
 }
 
 function attemptTimeoutMs(apiTimeoutMs: number): number {
   return 0.8 * apiTimeoutMs;
-}
-
-export function limitsOf({ network, limits }: Pick<PartsOptions, 'network' | 'limits'>): NetworkLimits {
-  return { ...networkLimits(network), ...limits };
 }
 
 export type NetworkParts = ReturnType<typeof openNetworkParts>;
@@ -193,7 +191,7 @@ export type NetworkParts = ReturnType<typeof openNetworkParts>;
 function openNetworkParts(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
-  api: NetworkApi,
+  openedApi: OpenedApi,
 ) {
   const { network, networkID, clock, logger } = options;
   const { apiTimeoutMs } = limitsOf(options);
@@ -201,8 +199,10 @@ function openNetworkParts(
   const isTracked = (subnetID: SubnetID): boolean => subnetID === PRIMARY_NETWORK_ID || policy.isTracked(subnetID);
   const metrics = createAggregatorMetrics(options.metrics, isTracked);
   let configuredPeers = network.manuallyTrackedPeers;
-  const peers = opened.use(openPeers(options, api.node, () => configuredPeers));
-  const heights = opened.use(openHeightWatch({ api: api.node, clock, logger, timeoutMs: apiTimeoutMs }));
+  const peers = opened.use(openPeers(options, openedApi.node, () => configuredPeers));
+  const heights = opened.use(openHeightWatch({ api: openedApi.node, clock, logger, timeoutMs: apiTimeoutMs }));
+  // While the API is down, only the watch asks it.
+  const api = openedApi.checked(heights.requireUp);
   const validatorSets = createValidatorSets({
     api: { ...api.node, getProposedHeight: heights.getProposedHeight },
     clock,

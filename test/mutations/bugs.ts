@@ -780,6 +780,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'two readers read one chain': ['if (owner !== key) return', 'if (owner === id) return'],
     'a removed chain is read on': ['const ended = watcher.stop()', 'const ended = Promise.resolve()'],
   }),
+  ...bugsOf('src/network/height-watch.ts', ['test/unit/network/height-watch.test.ts'], {
+    'callers wait for an API that is down': ['    requireUp();\n', ''],
+    'an API that refuses the height counts as away': ["error.code !== 'unavailable'", 'false'],
+  }),
   ...bugsOf('src/network/network-feed.ts', ['test/unit/network/network-feed.test.ts'], {
     'the subnet of a removed chain stays tracked': ['if (!chains.has(chain)) watched.delete(chain);', 'void chain;'],
   }),

@@ -2,20 +2,42 @@ import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { startFaultyDevnet } from '../../devnet/faulty-validator.ts';
-import { type GatewayFault, startGateway } from '../../devnet/gateway.ts';
+import { type GatewayCall, type GatewayFault, startGateway } from '../../devnet/gateway.ts';
 import { serve } from './running-service.ts';
 
 const TIMEOUT_MS = 60_000;
 const SILENCE_MS = 30_000;
+const UNKNOWN_SUBNET = 'SkB7qHwfMsyF2PgrjhMvtFxJKhuR5ZfVoW9VATWRV4P9jV7J';
 
-/** The system's clock, of which durations can be skipped. */
+/** The system's clock, of which durations can be skipped, with the timers that are due by then. */
 function createSkippingClock(): Clock & { skip(ms: number): void } {
+  const timers = new Set<{ readonly dueMs: number; run(): void }>();
   let skippedMs = 0;
+  const monotonicMs = (): number => systemClock.monotonicMs() + skippedMs;
   return {
     ...systemClock,
-    monotonicMs: () => systemClock.monotonicMs() + skippedMs,
+    monotonicMs,
+    after(delayMs, callback) {
+      const cancel = (): void => {
+        timers.delete(timer);
+        cancelTimer();
+      };
+      const timer = {
+        dueMs: monotonicMs() + delayMs,
+        run(): void {
+          cancel();
+          callback();
+        },
+      };
+      const cancelTimer = systemClock.after(delayMs, timer.run);
+      timers.add(timer);
+      return cancel;
+    },
     skip(ms) {
       skippedMs += ms;
+      for (const timer of [...timers].toSorted((a, b) => a.dueMs - b.dueMs)) {
+        if (timer.dueMs <= monotonicMs() && timers.has(timer)) timer.run();
+      }
     },
   };
 }
@@ -46,5 +68,51 @@ test.each<[string, GatewayFault]>([
     });
     gateway.fault = undefined;
     await expect.poll(ready, { timeout: TIMEOUT_MS }).toEqual({ http: 200, status: 'up', reason: undefined });
+  },
+);
+
+const SILENT = 'no P-Chain API has reported the proposed height';
+const WAITING = '/v1/signatureAggregator/fuji/aggregateSignatures?wait=30';
+
+test.each<[string, GatewayFault]>([
+  ['fails', () => ({ status: 502, body: 'bad gateway' })],
+  ['hangs', () => new Promise(() => undefined)],
+])(
+  'requests that need an API that %s fail without a call of it, unless they wait',
+  { timeout: TIMEOUT_MS },
+  async (_, fault) => {
+    const clock = createSkippingClock();
+    await using devnet = await startFaultyDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
+    await using gateway = await startGateway(devnet.apiUrl);
+    await using service = await serve(devnet, { clock, network: { pChainApi: [{ baseUrl: gateway.url }] } });
+    const [first, fresh, waited] = devnet.emitMessages(3).map((message) => ({ message }));
+    const { body: signed } = await service.post(first);
+    const known = { ...first, pChainHeight: Number(signed['pChainHeight']) };
+    const asked: GatewayCall[] = [];
+    gateway.fault = (call, forward) => {
+      if (Object.values(call.params).includes(UNKNOWN_SUBNET)) asked.push(call);
+      return fault(call, forward);
+    };
+    // In parts, between which validators answer pings.
+    for (let part = 0; part < 3; part += 1) {
+      clock.skip(SILENCE_MS / 3);
+      await service.get('/health/live');
+    }
+    // The readings of the height find out.
+    await expect.poll(async () => (await service.post(fresh)).body['message'], { timeout: TIMEOUT_MS }).toMatch(SILENT);
+    const failed = await service.post(fresh);
+    expect(failed).toMatchObject({ status: 503, body: { code: 'p_chain_unavailable' } });
+    expect(failed.headers.get('retry-after')).toMatch(/^[1-5]$/);
+    expect(await service.get(`/v1/signatureAggregator/fuji/subnets/${UNKNOWN_SUBNET}`)).toMatchObject({
+      status: 503,
+      body: { code: 'p_chain_unavailable' },
+    });
+    expect(await service.post(known)).toMatchObject({ status: 201, body: { signedMessage: signed['signedMessage'] } });
+    expect(asked).toEqual([]);
+    const waiting = service.post(waited, WAITING);
+    expect(await service.post(fresh)).toMatchObject({ status: 503 });
+    gateway.fault = undefined;
+    expect(await waiting).toMatchObject({ status: 201 });
+    expect(await service.post(fresh)).toMatchObject({ status: 201 });
   },
 );
