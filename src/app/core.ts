@@ -14,6 +14,7 @@ import { Upstreams } from '../proxy/client/upstreams.ts';
 import { createClaimStore } from '../store/local/claim-store.ts';
 import { createMemoryLimitCounters } from '../store/local/limit-counters.ts';
 import { checkStoreFolder, StoreError } from '../store/local/sqlite.ts';
+import { lockStore } from '../store/local/store-lock.ts';
 import { openShared } from '../store/redis/open-shared.ts';
 import { createSharedLimitCounters } from '../store/redis/shared-limit-counters.ts';
 import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
@@ -92,7 +93,10 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const reportReload = declareReloads(metrics, clock);
   showBuild(metrics, { version, node: process.version, bls_backend: config.bls.backend });
 
-  if (config.store.path !== undefined) checkFolder(config.store.path, logger);
+  if (config.store.path !== undefined) {
+    checkFolder(config.store.path, logger);
+    opened.use(lockStore(config.store.path));
+  }
   const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);

@@ -37,3 +37,19 @@ test('a folder that goes while the service runs: SIGTERM ends it with 0', { time
   service.child.kill('SIGTERM');
   expect(await service.exitCode()).toBe(0);
 });
+
+test('a second service ends with 2 while the first one uses the store; a killed one leaves it', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const path = folder();
+  const networks = { local: { embedded: { validators: 5 } } };
+  await using first = await start(networks, path);
+  await first.log.line('network opened');
+  await using second = await start(networks, path);
+  expect(await second.exitCode()).toBe(2);
+  expect(second.log.tail()).toContain(`store: cannot open the store at ${path}: another process uses it; give each`);
+  first.child.kill('SIGKILL');
+  await first.exitCode();
+  await using third = await start(networks, path);
+  await third.log.line('network opened');
+});

@@ -185,7 +185,7 @@ export function inTransaction<T>(database: DatabaseSync, write: () => T): T {
 }
 
 /** Extended result codes have the primary one in their lowest byte. */
-function primaryCodeOf(error: unknown): number {
+export function primaryCodeOf(error: unknown): number {
   const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
   return typeof code === 'number' ? code & 0xff : -1;
 }
