@@ -2,7 +2,7 @@
 # test/network/image.test.ts runs these steps without an engine, in an empty folder.
 
 # Runs on the machine that builds, whatever the image is for: no package is compiled, and none has an install script to run.
-FROM --platform=$BUILDPLATFORM node:24-slim AS dependencies
+FROM --platform=$BUILDPLATFORM node:24.21.0-slim AS dependencies
 ARG TARGETARCH
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -17,7 +17,7 @@ RUN npm ci --omit=dev --ignore-scripts --os=linux --libc=glibc --cpu="$(echo "$T
  && mkdir data
 
 # The console's page, bundled.
-FROM --platform=$BUILDPLATFORM node:24-slim AS page
+FROM --platform=$BUILDPLATFORM node:24.21.0-slim AS page
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
@@ -25,7 +25,7 @@ COPY src ./src
 COPY scripts ./scripts
 RUN node scripts/bundle-page.ts page
 
-FROM node:24-slim
+FROM node:24.21.0-slim
 ARG VERSION=0.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="warp-signature-aggregator" \

@@ -41,7 +41,8 @@ export async function runDockerfile(buildArguments: Readonly<Record<string, stri
   for (const [instruction, text] of instructionsOf(readFileSync(join(PROJECT, 'Dockerfile'), 'utf8'))) {
     if (instruction === 'FROM') {
       const name = / AS (\S+)$/.exec(text)?.[1] ?? 'last';
-      if (!/^(--platform=\$BUILDPLATFORM )?node:24-slim( |$)/.test(text)) throw new Error(`not known: FROM ${text}`);
+      if (!/^(--platform=\$BUILDPLATFORM )?node:[\d.]+-slim(@sha256:[0-9a-f]{64})?( |$)/.test(text))
+        throw new Error(`not known: FROM ${text}`);
       stage = { root: join(base, name), workdir: '/', env: {} };
       mkdirSync(stage.root);
       stages.set(name, stage);
