@@ -1288,6 +1288,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'return { firstBlock: number, last: block, messages: (messages ?? []).map',
       /messages are stored, and the blocks/,
     ],
+    'blocks before empty ones that are confirmed unread': [
+      'return block.txHashes.length === 0 ? highest : block;',
+      'return highest;',
+      /nothing was delivered/,
+      22,
+    ],
   }),
   ...simulatedBugsOf('feed', 'src/api/feed/feed-reader.ts', {
     'a cursor that includes its message': [
@@ -1330,6 +1336,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'index = (index + 1) % endpoints.length;',
       '',
       /is read up to block/,
+    ],
+    'an endpoint that stays behind on a quiet chain, and is read on': [
+      'else if (ahead >= 0) index = ahead;',
+      '',
+      /is read up to block/,
+      62,
     ],
   }),
   ...simulatedBugsOf('feed', 'src/feed/chains/reading-retries.ts', {

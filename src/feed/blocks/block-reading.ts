@@ -83,18 +83,19 @@ export async function findRangeEnd(
   return undefined;
 }
 
-/** Returns the last of a few blocks that has transactions; undefined if none has. */
+/** Returns the last of some blocks that has transactions, and the last one if none has. */
 export async function findLastWithTransactions(
   calls: BlockCalls,
   first: number,
   last: number,
   signal: AbortSignal,
-): Promise<EvmBlock | undefined> {
-  for (let tried = last; tried >= first; tried -= 1) {
-    const block = await requireBlock(calls, tried, signal);
-    if (block.txHashes.length > 0) return block;
+): Promise<EvmBlock> {
+  const highest = await requireBlock(calls, last, signal);
+  let block = highest;
+  for (let tried = last - 1; tried >= first && block.txHashes.length === 0; tried -= 1) {
+    block = await requireBlock(calls, tried, signal);
   }
-  return undefined;
+  return block.txHashes.length === 0 ? highest : block;
 }
 
 /**

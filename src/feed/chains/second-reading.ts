@@ -85,17 +85,19 @@ export function createSecondReading(options: SecondReadingOptions) {
   }
 
   async function* readNext(calls: BlockCalls, first: number, last: number, needsBoth: boolean, signal: AbortSignal) {
-    const size = needsBoth ? Math.min(CONCURRENT_BLOCKS, ranges.size) : ranges.size;
     const few = Math.min(last, first + CONCURRENT_BLOCKS - 1);
-    const end =
-      size === 0
-        ? undefined
-        : ((await findRangeEnd(calls, Math.min(last, first + size - 1), last, signal)) ??
-          (await findLastWithTransactions(calls, first, few, signal)));
-    if (end === undefined) {
-      // Without transactions, there is nothing that a node could leave out.
+    if (ranges.size === 0) {
       yield* readByHash(calls, first, few, signal);
-      if (ranges.size === 0) ranges.succeed(0);
+      ranges.succeed(0);
+      return;
+    }
+    const size = needsBoth ? Math.min(CONCURRENT_BLOCKS, ranges.size) : ranges.size;
+    const end =
+      (await findRangeEnd(calls, Math.min(last, first + size - 1), last, signal)) ??
+      (await findLastWithTransactions(calls, first, few, signal));
+    if (end.txHashes.length === 0) {
+      // Without transactions, there is nothing that a node could leave out.
+      yield { firstBlock: first, last: end, messages: [] };
       return;
     }
     const startedMs = clock.monotonicMs();
