@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { MAX_RECORDS_EACH } from '../../store/local/record-limits.ts';
 import { RECORD_LIFETIME_MS, type RecordList, type SharedRecords } from '../../store/redis/shared-records.ts';
 import { entryOf, presentEntry, type RequestEntry, sizeOfEntry } from './request-entry.ts';
-import type { RequestRecord } from './request-record.ts';
+import { type RequestRecord, readRecord } from './request-record.ts';
 
 export const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
@@ -19,9 +19,6 @@ export interface RecordFilter {
   /** The client of the requests; undefined for those of all clients. */
   readonly client?: string | undefined;
 }
-
-/** Checks that a value from the shared store has the form of a record. */
-export type IsRecord = (value: unknown) => value is RequestRecord;
 
 /**
  * The recent requests for signatures of this replica, and of the others if they share a store. Signed ones and all others have a list
@@ -49,17 +46,17 @@ export class RequestHistory {
   }
 
   /** Finds the latest request with an ID: clients choose their IDs, so several requests may have the same. */
-  async find(id: string, client: string | undefined, isRecord: IsRecord): Promise<RequestRecord | undefined> {
+  async find(id: string, client: string | undefined): Promise<RequestRecord | undefined> {
     const isMeant = (one: RequestEntry | RequestRecord) => one.id === id && matches(one, { client });
     const [own] = newestFirst(LISTS.flatMap((list) => [...this.#own[list].keys()].filter(isMeant)));
     if (own !== undefined) return presentEntry(own);
     const label = { id, ...(client !== undefined && { client }) };
     const found = await Promise.all(LISTS.map(async (list) => (await this.#shared?.find(list, label)) ?? []));
-    return newestFirst(found.flat().filter(isRecord).filter(isMeant))[0];
+    return newestFirst(found.flat().flatMap(recordsOf).filter(isMeant))[0];
   }
 
   /** The newest first, without what the validators did. */
-  async list(filter: RecordFilter, limit: number, isRecord: IsRecord): Promise<RequestRecord[]> {
+  async list(filter: RecordFilter, limit: number): Promise<RequestRecord[]> {
     const { outcome, since = this.#clock.now() - RECORD_LIFETIME_MS } = filter;
     const lists = LISTS.filter((list) => outcome === undefined || (outcome === 'signed') === (list === 'signed'));
     const isMeant = (one: RequestEntry | RequestRecord) => matches(one, filter);
@@ -70,11 +67,12 @@ export class RequestHistory {
       lists.map(async (list) => {
         let count = 0;
         for await (const values of this.#shared?.pages(list) ?? []) {
-          const records = values.filter(isRecord);
+          const records = values.flatMap(recordsOf);
           const meant = records.filter(isMeant);
           meant.forEach(add);
           count += meant.length;
-          if (count >= limit || records.every(({ endedAt }) => endedAt < since)) return;
+          const isOld = records.length > 0 && records.every(({ endedAt }) => endedAt < since);
+          if (count >= limit || isOld) return;
         }
       }),
     );
@@ -85,6 +83,12 @@ export class RequestHistory {
 }
 
 const LISTS: readonly RecordList[] = ['signed', 'failed'];
+
+/** None for a value of another form. */
+function recordsOf(value: unknown): RequestRecord[] {
+  const record = readRecord(value);
+  return record === undefined ? [] : [record];
+}
 
 /** Keeps the latest entries, bounded in number and bytes. Its keys are the entries, the newest first. */
 function createEntries(): LRUCache<RequestEntry, true> {

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { Value } from 'typebox/value';
 import { byOutcome, OUTCOME_MEANINGS } from '../../aggregation/validators/validator-outcome.ts';
 import { CODE_NAMES } from '../../http/errors/error-codes.ts';
 import { integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
@@ -96,3 +97,9 @@ export const RequestRecord = Type.Object(
   },
 );
 export type RequestRecord = Static<typeof RequestRecord>;
+
+/** Reads a record of a replica, which may have another version: fields that this one does not know are left out. Returns undefined for another form. */
+export function readRecord(value: unknown): RequestRecord | undefined {
+  const known = Value.Clean(RequestRecord, value);
+  return Value.Check(RequestRecord, known) ? known : undefined;
+}

@@ -14,7 +14,7 @@ import { oneOf, text } from '../../lib/encoding/schema.ts';
 import { evmHash } from '../../pchain/rpc/evm-api.ts';
 import { MAX_RECORDS } from '../../store/local/record-limits.ts';
 import type { MessageID, SubnetID, TxID } from '../../warp/ids.ts';
-import type { IsRecord, RequestHistory } from './request-history.ts';
+import type { RequestHistory } from './request-history.ts';
 import { REQUEST_OUTCOMES, RequestRecord } from './request-record.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -54,7 +54,7 @@ export function registerRequests(server: Server, history: RequestHistory, access
       const client = clientShown(request, access);
       const { id } = request.params;
       if (!VALID_REQUEST_ID.test(id)) throw badRequest('id must be 1 to 128 visible ASCII characters, as x-request-id');
-      const record = await history.find(id, client, isRecordOf(request));
+      const record = await history.find(id, client);
       if (record !== undefined) return reply.send(record);
       throw new HttpError('unknown_request', `no recent request has the ID ${id}`);
     },
@@ -118,7 +118,7 @@ export function registerRequests(server: Server, history: RequestHistory, access
         transactions: txID && [txID, evmHash(txID)],
       };
       const isShown = own === undefined || own === client;
-      return reply.send({ requests: isShown ? await history.list(filter, limit, isRecordOf(request)) : [] });
+      return reply.send({ requests: isShown ? await history.list(filter, limit) : [] });
     },
   );
 }
@@ -129,11 +129,6 @@ function parseClient(text: string | undefined): string | undefined {
   const [, address] = /^address:(.+)$/.exec(text) ?? [];
   if (address !== undefined) return clientIdOf(undefined, address);
   throw badRequest('client must be key: and the name of an API key, or address: and an IP address');
-}
-
-/** Values from the shared store have to fit the schema of the answer. */
-function isRecordOf(request: FastifyRequest): IsRecord {
-  return request.compileValidationSchema(RequestRecord) as unknown as IsRecord;
 }
 
 /**

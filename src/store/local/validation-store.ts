@@ -60,6 +60,10 @@ const MAX_WRITTEN = 128;
 export const VALIDATION_SCHEMA: DatabaseSchema = {
   version: 2,
   afterLoss: 'the blocks are read again',
+  migrations: {
+    1: `UPDATE position SET value =
+      json_object('top', json_extract(value, '$.checkpoints[#-1]'), 'low', json_extract(value, '$.low'))`,
+  },
   tables: `
     CREATE TABLE IF NOT EXISTS origins (validation_id BLOB PRIMARY KEY, justification BLOB NOT NULL, height INTEGER NOT NULL)
       WITHOUT ROWID;
