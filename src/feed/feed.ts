@@ -26,6 +26,8 @@ export interface Feed {
   readonly isStarting: boolean;
   /** Returns the ID of the C-Chain; undefined while it is not known. */
   findCChain(signal: AbortSignal): Promise<BlockchainID | undefined>;
+  /** Whether a chain of the settings has this ID or name, also if nothing of it was read yet. */
+  watches(chain: string): boolean;
   /** The watched chains, without those whose IDs are not known yet. */
   chains(): readonly WatchedChain[];
   /**
@@ -315,6 +317,8 @@ export function openFeed(options: FeedOptions): FeedService {
       const found = await options.identify('C', signal).catch(() => undefined);
       return typeof found === 'string' ? found : undefined;
     },
+    watches: (chain) =>
+      [...watchers.values()].some((watcher) => watcher.chainID === chain || watcher.settings.blockchainId === chain),
     chains,
     forget,
     replay,

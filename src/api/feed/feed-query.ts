@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import type { Feed } from '../../feed/feed.ts';
 import {
   type BlockPosition,
   endOfBlock,
@@ -6,7 +7,7 @@ import {
   type MessageReader,
   type MessageStatus,
 } from '../../feed/feed-message.ts';
-import { badRequest } from '../../http/errors/http-error.ts';
+import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { oneOf, optionalText } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, parseHexOrCb58Id } from '../../warp/ids.ts';
@@ -29,6 +30,8 @@ export const DEFAULT_PAGE = 100;
 /** Value of `after` that stands for a cursor. */
 const RECENT = 'recent';
 const MAX_RECENT = 100;
+/** The RPC of a watched chain does not answer. */
+const UNREAD_RETRY_MS = 5_000;
 
 export const FeedParameters = Type.Object(
   {
@@ -57,16 +60,19 @@ export const FeedParameters = Type.Object(
 );
 export type FeedParameters = Static<typeof FeedParameters>;
 
-/** @throws {HttpError} naming the parameter */
+type ChainsOfFeed = Pick<Feed, 'findCChain' | 'watches'>;
+
+/** @throws {HttpError} naming the parameter; `network_unavailable` for a watched chain of which no block was read yet */
 export async function parseFeedQuery(
   parameters: FeedParameters,
   store: MessageReader,
-  findCChain: () => Promise<BlockchainID | undefined>,
+  feed: ChainsOfFeed,
+  signal: AbortSignal,
 ): Promise<FeedQuery> {
   const { sourceBlockchainId, sender, destinationBlockchainId, status, txHash } = parameters;
   return {
     sourceChainID:
-      sourceBlockchainId === undefined ? undefined : await parseSourceChain(sourceBlockchainId, store, findCChain),
+      sourceBlockchainId === undefined ? undefined : await parseSourceChain(sourceBlockchainId, store, feed, signal),
     sender: parseSender(sender),
     destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
     status,
@@ -125,22 +131,24 @@ function recentPositions(query: FeedQuery, store: MessageReader): ReadonlyMap<Bl
 async function parseSourceChain(
   text: string,
   store: MessageReader,
-  findCChain: () => Promise<BlockchainID | undefined>,
+  feed: ChainsOfFeed,
+  signal: AbortSignal,
 ): Promise<BlockchainID> {
   const name = text.toUpperCase();
   const parse = () => parseHexOrCb58Id<BlockchainID>(text, 'sourceBlockchainId');
   const isName = ['P', 'X', 'C'].includes(name);
-  const chain = isName ? await namedChain(name, findCChain) : parseField('sourceBlockchainId', text, parse);
+  // No EVM chain has one of the other names.
+  const named = name === 'C' ? await feed.findCChain(signal) : undefined;
+  const chain = isName ? named : parseField('sourceBlockchainId', text, parse);
   const chains = store.progress().map(({ chainID }) => chainID);
   const found = chains.find((chainID) => chainID === chain);
   if (found !== undefined) return found;
+  if (feed.watches(chain ?? name)) {
+    const message = `the feed has read no block of blockchain ${text} yet`;
+    throw new HttpError('network_unavailable', message, { retryAfterMs: UNREAD_RETRY_MS });
+  }
   const watched = chains.length === 0 ? 'none yet' : chains.join(', ');
   throw badRequest(`sourceBlockchainId is no watched chain; watched: ${watched}`);
-}
-
-/** No EVM chain has one of the other names. */
-async function namedChain(name: string, findCChain: () => Promise<BlockchainID | undefined>) {
-  return name === 'C' ? await findCChain() : undefined;
 }
 
 export function parseTxHash(hash: string): string {

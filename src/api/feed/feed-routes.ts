@@ -85,7 +85,7 @@ function registerMessages(server: Server, { networks, paths, clock, metrics }: F
       const { context, headers, method, query: parameters } = request;
       const network = paths.networkOf(request);
       const store = messagesOf(network);
-      const query = await parseFeedQuery(parameters, store, () => network.feed.findCChain(context.signal));
+      const query = await parseFeedQuery(parameters, store, network.feed, context.signal);
       const included = { accessList: parameters.include === 'accessList' };
       if (method === 'HEAD' || !prefersEvents(headers.accept)) {
         const cursor = parseAfter(parameters.after, query, store);

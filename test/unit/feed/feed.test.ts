@@ -9,7 +9,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import type { BlockchainID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
-import { CHAIN, OTHER_CHAIN, SIGNED_RESULT, senderNumbered } from './emitted.ts';
+import { CHAIN, chainNumbered, OTHER_CHAIN, SIGNED_RESULT, senderNumbered } from './emitted.ts';
 import { SimulatedChain } from './simulated-chain.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -91,6 +91,14 @@ test('it is starting until each chain is in the store, or for a bounded time', a
   expect(feed.isStarting).toBe(true);
   await clock.advance(1);
   expect(feed.isStarting).toBe(false);
+});
+
+test('it watches the chains of its settings, also one that was not read yet', async () => {
+  start({ blockchainId: 'C', fromBlock: 1 }, { blockchainId: OTHER_CHAIN });
+  chain.fault = 'down';
+  await clock.advance(MAX_START_MS);
+  expect(feed.messages?.progress()).toEqual([]);
+  expect([CHAIN, 'C', OTHER_CHAIN, chainNumbered(3)].map(feed.watches)).toEqual([true, true, true, false]);
 });
 
 test('messages of watched chains are stored and signed', async () => {

@@ -40,6 +40,7 @@ interface FeedServerOptions extends TestServerOptions {
   readonly replay?: Feed['replay'];
   readonly forget?: Feed['forget'];
   readonly isStarting?: boolean;
+  readonly watches?: Feed['watches'];
   readonly storeProblem?: string;
 }
 
@@ -50,6 +51,7 @@ export function createFeedServer(current: () => MessageStore | undefined, option
     replay = () => Promise.reject(new Error('no replay')),
     forget = () => Promise.reject(new Error('not forgotten')),
     isStarting = false,
+    watches = () => false,
     storeProblem,
     ...rest
   } = options;
@@ -59,6 +61,7 @@ export function createFeedServer(current: () => MessageStore | undefined, option
     },
     chains: () => [],
     findCChain: async () => OTHER_CHAIN,
+    watches,
     replay,
     forget,
     isStarting,

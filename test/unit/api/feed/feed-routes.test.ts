@@ -11,7 +11,7 @@ import type { Server } from '../../../../src/http/request/http-server.ts';
 import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
 import { idBytes } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
-import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from '../../feed/emitted.ts';
+import { blocks, CHAIN, chainNumbered, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from '../../feed/emitted.ts';
 import { CURSORS_OF_FORMAT_2, writeFormat2 } from '../../feed/format-2.ts';
 import { expectError, limitedTo, scriptedAggregator } from '../api-fixture.ts';
 import { createFeedServer, createStore, fail, MESSAGES_PATH, SIGNATURE, sign } from './feed-fixture.ts';
@@ -278,6 +278,16 @@ test('messages are not read before the feed knows its chains', async () => {
     expectError(response, 503, /does not know all of its chains yet/, 'network_unavailable');
     expect(response.headers['retry-after']).toBe('1');
   }
+});
+
+test('messages of a watched chain whose RPC has not answered yet are 503', async () => {
+  const unread = chainNumbered(9);
+  const own = await serverWith({ watches: (chain) => chain === unread });
+  const response = await own.inject({ url: MESSAGES_PATH, query: { sourceBlockchainId: unread } });
+  expectError(response, 503, /has read no block of blockchain .* yet/, 'network_unavailable');
+  expect(response.headers['retry-after']).toBe('5');
+  const other = await own.inject({ url: MESSAGES_PATH, query: { sourceBlockchainId: chainNumbered(8) } });
+  expectError(other, 400, /is no watched chain/, 'invalid_request');
 });
 
 test('messages of a store that cannot be opened are 503, without its path', async () => {
