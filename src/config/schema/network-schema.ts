@@ -264,10 +264,17 @@ function parseChainRpc(
   report: Report,
 ): Map<EvmChainID, readonly ApiEndpoint[]> {
   const endpoints = new Map<EvmChainID, readonly ApiEndpoint[]>();
+  const names = new Map<EvmChainID, string>();
   for (const [chain, given] of Object.entries(chains)) {
     const id = attempt(() => parseEvmChainID(chain, 'the name'));
-    if (id instanceof ParseError) report(`${id.message}, or C`, [chain]);
-    else endpoints.set(id, [given].flat());
+    if (id instanceof ParseError) {
+      report(`${id.message}, or C`, [chain]);
+      continue;
+    }
+    const earlier = names.get(id);
+    if (earlier !== undefined) report(`must be another blockchain: ${earlier} is the same one`, [chain]);
+    names.set(id, chain);
+    endpoints.set(id, [given].flat());
   }
   return endpoints;
 }

@@ -7,8 +7,9 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { loadConfig, parseConfig } from '../../../../src/config/load/load-config.ts';
 import { Problems } from '../../../../src/config/load/problems.ts';
 import { readJson } from '../../../../src/config/load/read-json.ts';
-import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
-import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
+import { parseHex, prefixedHex } from '../../../../src/lib/encoding/bytes.ts';
+import { type BlockchainID, idBytes, nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
+import { PUBLIC_NETWORKS } from '../../../../src/warp/networks.ts';
 import { BASE, configOf, FUJI, fileWith, MAINNET, problemsIn, problemsOf } from './config-fixture.ts';
 
 const A = { baseUrl: 'https://a.test' };
@@ -243,6 +244,18 @@ test('the RPC of a chain is one endpoint or a list', () => {
   expect(network?.chainRpc).toEqual(new Map(Object.entries(chainRpc).map(([chain, given]) => [chain, [given].flat()])));
   const variable = { SIGNATURE_AGGREGATOR_NETWORKS__FUJI__CHAIN_RPC: JSON.stringify({ C: [A, A] }) };
   expect(configOf(fileWith(), {}, variable).networks[0]?.chainRpc).toEqual(new Map([['C', [A, A]]]));
+});
+
+test('a chain with two names in chainRpc is refused, and both are named', () => {
+  for (const { cChainID } of PUBLIC_NETWORKS) {
+    expect(problemsOf(fileWith({ network: { chainRpc: { C: A, [cChainID]: A } } }))).toEqual([
+      `networks.fuji.chainRpc.${cChainID}: must be another blockchain: C is the same one`,
+    ]);
+  }
+  const hex = prefixedHex(idBytes(CHAIN as BlockchainID));
+  expect(problemsOf(fileWith({ network: { chainRpc: { [hex]: A, [CHAIN]: A } } }))).toEqual([
+    `networks.fuji.chainRpc.${CHAIN}: must be another blockchain: ${hex} is the same one`,
+  ]);
 });
 
 describe('problems', () => {

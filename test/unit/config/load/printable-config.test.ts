@@ -6,7 +6,7 @@ import { BASE, fileWith, problemsOf } from './config-fixture.ts';
 
 const print = (file: unknown, environment: Record<string, string> = {}) =>
   printableConfig(parseConfig(file, {}, environment, 'a.json'));
-const CHAIN = '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5';
+const CHAIN = 'DZX9nN8C1qabAXiPWWLVx8WRR4eaCYdbbmF91FE7btyPnrgui';
 /** A text that the output cannot contain by chance. */
 const secret = fc.stringMatching(/^[a-z0-9]{12}$/).map((text) => `s3cr3t${text}`);
 
