@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp } from '../src/app/app.ts';
 import { parseConfig } from '../src/config/load/load-config.ts';
+import { DEFAULT_NETWORKS } from '../src/config/schema/network-schema.ts';
 import { systemClock } from '../src/lib/concurrency/clock.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
 import { startChromium } from '../test/network/chromium.ts';
@@ -15,7 +16,10 @@ const START_TIMEOUT_MS = 60_000;
 const FILLING_MS = 330;
 
 mkdirSync(FOLDER, { recursive: true });
-const settings = { networks: { local: { embedded: { validators: 40 } } }, server: { port: 0 } };
+const settings = {
+  networks: { local: { ...DEFAULT_NETWORKS.local, embedded: { validators: 40 } } },
+  server: { port: 0 },
+};
 const { config } = parseConfig(settings, {}, {});
 await using app = await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });
 await app.untilReady(AbortSignal.timeout(START_TIMEOUT_MS));

@@ -52,7 +52,11 @@ const SUMMARIES_OF_HIDDEN: ReadonlyMap<string, string> = new Map([
   ['GET /', 'The console for browsers; the names of the networks as JSON for programs'],
   ['GET /console/{file}', 'The files of the console'],
   ['GET /console/facts', 'What the console needs to know: networks, version, the meaning of each error code'],
-  ['GET /console/activity', 'Figures of the service over the last hour, for the console'],
+  ['GET /console/chains/{network}', 'IDs of the chains of the primary network, by their names, for the console'],
+  [
+    'GET /console/activity',
+    'Figures of the service over the last hour, for the console; with `metrics.port`, a route of `operate` for 1 unit',
+  ],
   ['GET /aggregate-signatures', 'The same with any other method, as the body decides'],
   ['GET /{network}/aggregate-signatures', 'The same with any other method'],
   ['GET /v1/*', 'Any other GET of the data API, passed on with only its form checked, unless `passUnknown` is off'],

@@ -1,3 +1,4 @@
+import type { AccessOptions } from '../http/access/access.ts';
 import type { Server } from '../http/request/http-server.ts';
 import type { Clock } from '../lib/concurrency/clock.ts';
 import type { ServedNetwork } from '../network/served-network.ts';
@@ -10,6 +11,7 @@ export interface AppCore {
   /** Not open yet. */
   readonly networks: readonly ServedNetwork[];
   readonly version: string;
+  readonly access: AccessOptions;
 }
 
 /** A part of the service beside its API: the devnet, the console. Disposed of after the core. */

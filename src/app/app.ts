@@ -25,9 +25,11 @@ export async function startApp({ signal, onProgress, ...options }: AppOptions): 
   await using opened = new AsyncDisposableStack();
   const devnet = opened.use(await startDevnetPart(options.config, { clock, logger, signal, onProgress }));
   const config = devnet?.applyTo(options.config) ?? options.config;
-  const hasFigures = metrics.port === undefined;
+  const areFiguresPublic = metrics.port === undefined;
   const console =
-    server.ownApi && server.console ? new ConsolePart({ hasDevnet: devnet !== undefined, hasFigures }) : undefined;
+    server.ownApi && server.console
+      ? new ConsolePart({ hasDevnet: devnet !== undefined, areFiguresPublic })
+      : undefined;
   opened.use(console);
   const core = opened.use(
     await startCore({

@@ -6,8 +6,8 @@ import type { AppCore, AppPart } from './app-part.ts';
 export interface ConsolePartOptions {
   /** Whether there are examples that succeed. */
   readonly hasDevnet: boolean;
-  /** Whether figures may be shown: not if the metrics have a separate port. */
-  readonly hasFigures: boolean;
+  /** Whether all clients may have the figures of the service: not if the metrics have a separate port. */
+  readonly areFiguresPublic: boolean;
 }
 
 /** The page at `/` and its routes. */
@@ -19,8 +19,8 @@ export class ConsolePart implements AppPart {
     this.#options = options;
   }
 
-  start({ networks, registry, clock, version }: AppCore): void {
-    this.#console = openConsole({ ...this.#options, networks, registry, clock, version });
+  start({ networks, registry, clock, version, access }: AppCore): void {
+    this.#console = openConsole({ ...this.#options, networks, registry, clock, version, access });
   }
 
   routes(server: Server): void {

@@ -127,7 +127,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
       }),
     ),
   );
-  for (const part of parts) part.start?.({ clock, registry, networks, version });
+  for (const part of parts) part.start?.({ clock, registry, networks, version, access });
   const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
   let isStopping = false;
   const { url, server, goUrls } = await openServers(opened, {

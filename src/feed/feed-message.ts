@@ -144,8 +144,10 @@ export interface MessageSelection {
 }
 
 export interface MessageQuery extends MessageSelection {
-  /** The chains to read, each with the position after which it is read. */
+  /** The chains to read, each with the position after which it is read; before which, the newest first. */
   readonly after: ReadonlyMap<BlockchainID, BlockPosition>;
+  /** The oldest first by default. */
+  readonly order?: 'oldest_first' | 'newest_first';
   /** Highest number of messages. */
   readonly limit: number;
 }
@@ -175,7 +177,7 @@ export interface MessageReader {
   /** Progress of each chain that is or was watched. */
   progress(): readonly ChainProgress[];
   /**
-   * Returns messages in the order of block times, and on each chain in the order of positions. Fewer than `limit` mean that there are no
+   * Returns messages in the order of block times, and on each chain in the order of positions, or in the opposite of both. Fewer than `limit` mean that there are no
    * more up to the watermarks that {@link progress} returns in the same turn of the event loop.
    */
   page(query: MessageQuery): readonly FeedMessage[];

@@ -22,17 +22,18 @@ export function createMessageSelector(database: DatabaseSync, readable: (row: Ro
     return statement;
   }
 
-  /** Reads `limit` messages of each chain, so that any of them may be the oldest. */
+  /** Reads `limit` messages of each chain, so that any of them may be the first. */
   function page(query: MessageQuery): readonly FeedMessage[] {
-    const { after, limit } = query;
+    const { after, limit, order = 'oldest_first' } = query;
     const [filters, values] = filtersOf(query);
-    const conditions = `chain_id = ? AND (block_number, log_index) > (?, ?)${filters}`;
+    const { comparison, columns, sign } = ORDERS[order];
+    const conditions = `chain_id = ? AND (block_number, log_index) ${comparison} (?, ?)${filters}`;
     const from = query.txHash === undefined ? 'messages' : BY_TRANSACTION;
-    const statement = statementFor(from, conditions, 'block_number, log_index');
+    const statement = statementFor(from, conditions, columns);
     const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
       statement.all(chainID, blockNumber, logIndex, ...values, limit),
     );
-    const merged = mergeByTime(rows, limit);
+    const merged = mergeByTime(rows, limit, sign);
     const messages = merged.flatMap(readable);
     if (messages.length === merged.length || merged.length < limit) return messages;
     // A shorter page would mean that there are no more messages.
@@ -60,6 +61,10 @@ export function createMessageSelector(database: DatabaseSync, readable: (row: Ro
   return { page, changes };
 }
 
+const ORDERS = {
+  oldest_first: { comparison: '>', columns: 'block_number, log_index', sign: 1 },
+  newest_first: { comparison: '<', columns: 'block_number DESC, log_index DESC', sign: -1 },
+} as const;
 const BY_TRANSACTION = 'messages INDEXED BY messages_by_tx';
 
 function filtersOf(selection: MessageSelection, chainID?: BlockchainID): [string, SQLInputValue[]] {
@@ -76,11 +81,18 @@ function filtersOf(selection: MessageSelection, chainID?: BlockchainID): [string
   return [given.map(([column]) => ` AND ${column} = ?`).join(''), given.map(([, value]) => value)];
 }
 
-/** Merges lists without changing the order of any, even if its times decrease. */
-function mergeByTime(lists: readonly Row[][], limit: number): Row[] {
+/**
+ * Merges lists without changing the order of any, even if its times are not in order.
+ *
+ * @param sign -1 if the newest are first
+ */
+function mergeByTime(lists: readonly Row[][], limit: number, sign: 1 | -1): Row[] {
   const merged: Row[] = [];
   const next = lists.map(() => 0);
-  const timeOf = (list: number): number => Number(lists[list]?.[next[list] ?? 0]?.['block_time_ms'] ?? Infinity);
+  const timeOf = (list: number): number => {
+    const row = lists[list]?.[next[list] ?? 0];
+    return row === undefined ? Infinity : sign * Number(row['block_time_ms']);
+  };
   while (merged.length < limit) {
     const first = lists.reduce((best, _, list) => (timeOf(list) < timeOf(best) ? list : best), 0);
     const row = lists[first]?.[next[first] ?? 0];

@@ -6,7 +6,7 @@ import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import { openWebSocket } from '../lib/net/web-socket.ts';
 import type { EvmApi, EvmChainID } from '../pchain/rpc/evm-api.ts';
-import type { NodeApi } from '../pchain/rpc/node-api.ts';
+import type { PrimaryChains } from '../pchain/state/primary-chains.ts';
 import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';
 import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { SubnetID } from '../warp/ids.ts';
@@ -16,7 +16,7 @@ export interface NetworkFeedOptions
   readonly network: Pick<NetworkConfig, 'name' | 'feed' | 'trackedSubnetIDs'>;
   readonly networkID: number;
   readonly storePath: string | undefined;
-  readonly api: Pick<NodeApi, 'getBlockchains'>;
+  readonly primaryChains: PrimaryChains;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
   /** Returns the endpoints of the RPC of a chain, in the order of preference. */
   readonly endpointsOf: (chain: EvmChainID) => readonly ApiEndpoint[];

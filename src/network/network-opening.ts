@@ -19,6 +19,7 @@ export type ServedParts = Pick<
   | 'validations'
   | 'destinations'
   | 'feed'
+  | 'primaryChains'
   | 'record'
   | 'update'
 > & {

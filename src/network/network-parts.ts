@@ -32,6 +32,7 @@ import { createEndpointStates } from '../pchain/rpc/endpoint-state.ts';
 import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochs } from '../pchain/state/epochs.ts';
+import { createPrimaryChains } from '../pchain/state/primary-chains.ts';
 import { createSubnetDirectory } from '../pchain/state/subnet-directory.ts';
 import { openValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
@@ -223,6 +224,7 @@ function openNetworkParts(
     }),
   );
   const directory = createSubnetDirectory({ api: api.lookups, networkID, clock });
+  const primaryChains = createPrimaryChains({ api: api.lookups, networkID, clock });
   const rpcs = openChainRpcs(opened, network.chainRpc, api);
   const evm = rpcs.api;
   const resolving = {
@@ -268,7 +270,7 @@ function openNetworkParts(
     ...options,
     aggregator,
     directory,
-    api: api.lookups,
+    primaryChains,
     endpointsOf: rpcs.endpointsOf,
     openEvmApi: rpcs.openSingle,
     trackSubnets(subnetIDs) {
@@ -277,13 +279,13 @@ function openNetworkParts(
     },
   });
   api.onEndpoints(opened, watching.refresh);
-  const viewed = { ...resolving, ...learnt, resolver, connections, peers, subnets: policy };
-  const lookups = { metrics, api: api.lookups };
+  const viewed = { ...resolving, ...learnt, resolver, connections, peers, subnets: policy, metrics, api: api.lookups };
   const stored = createManagerMessages(watching.feed, clock);
-  const uptimes = createUptimeProofs({ ...viewed, ...lookups, aggregator });
+  const uptimes = createUptimeProofs({ ...viewed, aggregator });
   return {
     aggregator,
     feed: watching.feed,
+    primaryChains,
     record,
     peers,
     connections,
@@ -297,8 +299,8 @@ function openNetworkParts(
     verifier: createMessageVerifier({ ...learnt, resolver, l1Messages, clock, metrics, bls: options.bls }),
     destinations: createDestinationViews({ ...resolving, ...learnt, metrics }),
     uptimes,
-    subnetUptimes: createSubnetUptimes({ ...viewed, ...lookups, uptimes }),
-    validations: createValidationViews({ ...viewed, ...lookups, index, l1Messages, stored }),
+    subnetUptimes: createSubnetUptimes({ ...viewed, uptimes }),
+    validations: createValidationViews({ ...viewed, index, l1Messages, stored }),
     /** Updates tracked subnets, configured peers, RPCs of chains and watched chains. */
     update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers' | 'chainRpc' | 'feed'>) {
       configuredPeers = next.manuallyTrackedPeers;

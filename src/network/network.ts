@@ -8,6 +8,7 @@ import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import type { ValidationViews } from '../aggregation/subnets/validation-views.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { Feed } from '../feed/feed.ts';
+import type { PrimaryChains } from '../pchain/state/primary-chains.ts';
 import type { SigningRecord } from '../record/signing-record.ts';
 import type { NodeID } from '../warp/ids.ts';
 
@@ -26,7 +27,7 @@ export interface Network extends AsyncDisposable {
   readonly defaultDestination: 'none' | 'teleporter';
   /** The height of messages to the P-Chain by the Go routes. */
   readonly goApi: { readonly pChainMessages: PChainMessages };
-  /** This and the next seven fail with `network_unavailable` until the network is open. */
+  /** This and the next eight fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
   readonly subnets: SubnetViews;
   readonly verifier: MessageVerifier;
@@ -35,6 +36,7 @@ export interface Network extends AsyncDisposable {
   readonly validations: ValidationViews;
   readonly destinations: DestinationViews;
   readonly feed: Feed;
+  readonly primaryChains: PrimaryChains;
   /** Undefined if the configuration switches it off. */
   readonly record: Pick<SigningRecord, 'subnet' | 'validator'> | undefined;
   readiness(): NetworkReadiness;

@@ -110,6 +110,10 @@ class ConfiguredNetwork implements ServedNetwork {
     return this.#requireParts().feed;
   }
 
+  get primaryChains(): Network['primaryChains'] {
+    return this.#requireParts().primaryChains;
+  }
+
   get record(): Network['record'] {
     return this.#requireParts().record;
   }

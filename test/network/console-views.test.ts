@@ -3,7 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { newMessages } from '../../bench/client.ts';
 import { startRig } from '../../bench/rig.ts';
 import type { ReadinessBody } from '../../src/api/health/health.ts';
+import { type App, startApp } from '../../src/app/app.ts';
+import { parseConfig } from '../../src/config/load/load-config.ts';
+import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { PRIMARY_NETWORK_ID } from '../../src/warp/ids.ts';
 import { type ConsoleView, STEP_TIMEOUT_MS, startOnDevnet, useConsole, VIEWS } from './console-page.ts';
 
@@ -87,6 +91,63 @@ test('a key is accepted, wrong or ignored, and what the console reads is no traf
   await shown.page.getByRole('button', { name: 'API key: none' }).click();
   await use('any');
   await shown.page.getByRole('alert').getByText('The service has no API keys: it ignores this one.').waitFor();
+});
+
+/** A service whose network is the devnet of another one, which it knows as any operator's network. */
+async function startBeside(devnetApp: App, sections: object): Promise<App> {
+  const { apiUrl } = devnetApp.devnet!;
+  const network = { pChainApi: [{ baseUrl: apiUrl }], feed: { chains: [{ blockchainId: 'C', fromBlock: 1 }] } };
+  const { config } = parseConfig({ networks: { private: network }, server: { port: 0 }, ...sections }, {}, {});
+  const app = await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });
+  await app.untilReady(AbortSignal.timeout(STEP_TIMEOUT_MS));
+  return app;
+}
+
+test('the chains of the primary network have their names on a network that is not the devnet', async () => {
+  await using app = await startBeside(shown.app, {});
+  await shown.open({ origin: app.url });
+  const { page } = shown;
+  await shown.pasteNew();
+  expect(await page.locator('.decoded').filter({ visible: true }).innerText()).toMatch(/Source chain\s+C-Chain/);
+  await page.getByText('Accepted by the P-Chain and the C-Chain').waitFor();
+  await shown.goTo('Messages');
+  await shown.table('Messages').getByText('C-Chain, block').first().waitFor();
+  await shown.goTo('Service');
+  await page.getByText('Feed of C-Chain').waitFor();
+  expect(shown.problems).toEqual([]);
+});
+
+test('where the metrics have a port of their own, operators see the figures, and others why not', async () => {
+  const sections = { metrics: { port: 0 } };
+  await using app = await startOnDevnet(5, {}, { ...sections, access: { operateWithoutKey: true } });
+  await shown.open({ origin: app.url });
+  await shown.goTo('Service');
+  await shown.page.getByRole('img', { name: /^Every 30 s/ }).waitFor();
+  await shown.heading('At a glance').waitFor();
+  expect(shown.problems).toEqual([]);
+  await shown.context.close();
+  await using closed = await startOnDevnet(5, {}, { ...sections, access: { operateWithoutKey: false } });
+  await shown.open({ origin: closed.url, fails: true });
+  await shown.goTo('Service');
+  await shown.page.getByText('the figures are shown for API keys only').waitFor();
+  await shown.heading('Network local up').waitFor();
+});
+
+test('where a key is needed, the form for it is there from the start, and no text is meant for programs', async () => {
+  const sha256 = createHash('sha256').update('a good key').digest('hex');
+  const access = { apiKeys: [{ name: 'console', sha256, routes: ['aggregation', 'operate'] }], requireKey: true };
+  await using keyed = await startOnDevnet(5, {}, { access });
+  await shown.open({ origin: keyed.url, fails: true });
+  const { page } = shown;
+  await page.getByText('This service answers requests with one only.').waitFor();
+  await shown.input.fill(shown.devnet.emitMessages(1)[0] ?? '');
+  await page.getByRole('alert').getByText('for an API key only: type yours in above').waitFor();
+  expect(await page.locator('body').innerText()).not.toContain('x-service-api-key');
+  expect(await shown.findAccessibilityProblems()).toEqual([]);
+  await page.getByLabel('API key', { exact: true }).fill('a good key');
+  await page.getByRole('button', { name: 'Use it' }).click();
+  await page.getByRole('button', { name: 'API key: accepted' }).waitFor();
+  await shown.pasteNew(keyed.devnet);
 });
 
 test('an address that no view has says so', async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { MessagePageBody } from '../../src/api/feed/feed-records.ts';
+import { DEFAULT_NETWORKS } from '../../src/config/schema/network-schema.ts';
 import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
 import { PRIMARY_NETWORK_ID } from '../../src/warp/ids.ts';
 import { readCases, readTransaction } from '../vectors/vectors.ts';
@@ -8,15 +10,28 @@ import { startOnDevnet, useConsole } from './console-page.ts';
 
 const shown = useConsole();
 
+async function readMessages(url: string, chain: string): Promise<MessagePageBody> {
+  const response = await fetch(`${url}/v1/signatureAggregator/local/messages?sourceBlockchainId=${chain}`);
+  return (await response.json()) as MessagePageBody;
+}
+
 const failureCard = () => shown.page.locator('.failure-card').innerText();
 const consequences = () => shown.page.locator('.consequences').innerText();
 
-test('the example is signed in two clicks, each time again', async () => {
-  await shown.open();
+test('the example is signed in two clicks, each time again, also once the feed has read its block', async () => {
+  // The feed of a service without a configuration.
+  await using app = await startOnDevnet(20, { feed: DEFAULT_NETWORKS.local.feed });
+  await shown.open({ origin: app.url });
   const signed = new Set<string>();
   for (let round = 0; round < 2; round++) {
     await shown.page.getByRole('button', { name: 'Try an example' }).click();
     await shown.page.getByText('Unsigned Warp message').waitFor();
+    const { height, blockchainID } = app.devnet!.chains.C;
+    const readUpTo = async () => {
+      const { chains } = await readMessages(app.url, blockchainID);
+      return chains[0]?.signedThrough;
+    };
+    await expect.poll(readUpTo).toBe(height);
     await shown.sign();
     // Each time validators are asked, so there is something to see.
     await shown.page.getByRole('img', { name: /^Map of 20 validators.* \d+ signed/ }).waitFor();
@@ -170,7 +185,7 @@ test('a destination decides who signs, and other signers are warned of', async (
   await page.getByText('Accepted by the destination, which demands').waitFor();
   await page.getByText(/^In reach/).waitFor();
   await shown.sign();
-  await page.getByText(`Subnet ${l1.subnetID.slice(0, 10)}`).waitFor();
+  await page.getByText('Subnet Devnet L1').waitFor();
   expect(await page.getByRole('list', { name: 'Warnings' }).count()).toBe(0);
 
   await page.getByText('Subnet, height and justification').click();
@@ -184,6 +199,26 @@ test('a destination decides who signs, and other signers are warned of', async (
   await destination().fill(l1.blockchainID);
   await shown.heading(/^Not valid/).waitFor();
   expect(await failureCard()).toMatch(/own subnet's validators[^]*Destination's epoch/);
+});
+
+test('with an L1 as signer, the console says of the P- and the C-Chain what verifying the message says', async () => {
+  await shown.open({ fails: true });
+  const { page } = shown;
+  const { l1, primary } = shown.devnet.subnets;
+  await shown.example('C-Chain message signed by the L1');
+  await page.getByText('the P-Chain, the C-Chain and other L1s refuse these signers').waitFor();
+  expect(await consequences()).not.toContain('Accepted by the P-Chain');
+  await shown.sign();
+  await page.getByRole('button', { name: 'Inspect' }).click();
+  const destination = page.getByLabel('Destination chain', { exact: true }).filter({ visible: true });
+  for (const [chain, verdict] of [
+    [primary.pChainID, /^Not valid/],
+    [primary.cChainID, /^Not valid/],
+    [l1.blockchainID, 'Valid a destination accepts it'],
+  ] as const) {
+    await destination.fill(chain);
+    await shown.heading(verdict).waitFor();
+  }
 });
 
 test.each(['Control', 'Meta'])('%s and Enter sign', async (key) => {

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { Feed } from '../../feed/feed.ts';
 import {
   type BlockPosition,
+  type ChainProgress,
   endOfBlock,
   MESSAGE_STATUSES,
   type MessageReader,
@@ -9,10 +10,11 @@ import {
 } from '../../feed/feed-message.ts';
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { oneOf, optionalText } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, parseHexOrCb58Id } from '../../warp/ids.ts';
 import { INCLUDE } from '../aggregation/parse-aggregation-request.ts';
-import { type Cursor, chainKeyOf, ORIGIN, parseCursor, START } from './cursor.ts';
+import { type Cursor, chainKeyOf, encodeCursor, ORIGIN, parseCursor, START } from './cursor.ts';
 
 /** Selects messages. A cursor belongs to one query. */
 export interface FeedQuery {
@@ -46,6 +48,10 @@ export const FeedParameters = Type.Object(
     after: optionalText(
       `The cursor after which messages are read: nextCursor of an answer, or the id of an event. \`${RECENT}\` begins with the last messages, at most ` +
         `${MAX_RECENT} of a chain. Without it, reading begins with the oldest stored message`,
+    ),
+    before: optionalText(
+      `In place of \`after\`: reads backwards, the newest first. \`${RECENT}\` begins with the last message, and nextCursor of such an answer goes on with ` +
+        'older ones. Messages are listed as they are now; streams begin at `after`',
     ),
     limit: Type.Optional(
       Type.Integer({
@@ -96,6 +102,42 @@ export function parseAfter(after: string | undefined, query: FeedQuery, store: M
   return cursor ?? cursorAt(new Map(store.progress().map(({ chainID }) => [chainID, ORIGIN])));
 }
 
+/** Returns the positions before which each chain of the query is read. @throws {HttpError} */
+export function parseBefore(
+  before: string,
+  query: FeedQuery,
+  store: MessageReader,
+): ReadonlyMap<BlockchainID, BlockPosition> {
+  const chains = progressOf(query, store);
+  if (before === RECENT) {
+    return new Map(chains.map(({ chainID, watermark }) => [chainID, endOfBlock(watermark.blockNumber)]));
+  }
+  const cursor = attempt(() => parseCursor(before, textOfBackwardQuery(query)));
+  if (cursor instanceof ParseError) {
+    throw badRequest('before is no cursor of this query: give `recent`, or nextCursor of an answer to before');
+  }
+  // A chain that is watched since then has no older messages.
+  return new Map(
+    chains.flatMap(({ chainID }) => {
+      const position = cursor?.chains.get(chainKeyOf(chainID))?.settled;
+      return position === undefined ? [] : [[chainID, position] as const];
+    }),
+  );
+}
+
+export function encodeBefore(positions: ReadonlyMap<BlockchainID, BlockPosition>, query: FeedQuery): string {
+  return encodeCursor(cursorAt(positions), textOfBackwardQuery(query));
+}
+
+function textOfBackwardQuery(query: FeedQuery): string {
+  return `before ${textOfQuery(query)}`;
+}
+
+/** Progress of the chains of a query. */
+function progressOf({ sourceChainID }: FeedQuery, store: MessageReader): readonly ChainProgress[] {
+  return store.progress().filter(({ chainID }) => sourceChainID === undefined || sourceChainID === chainID);
+}
+
 /** Returns a cursor from which chains are read by position. */
 function cursorAt(positions: ReadonlyMap<BlockchainID, BlockPosition>): Cursor {
   const chains = new Map([...positions].map(([chainID, settled]) => [chainKeyOf(chainID), { settled }]));
@@ -104,9 +146,8 @@ function cursorAt(positions: ReadonlyMap<BlockchainID, BlockPosition>): Cursor {
 
 /** Returns positions with at most {@link MAX_RECENT} messages of each chain after them. */
 function recentPositions(query: FeedQuery, store: MessageReader): ReadonlyMap<BlockchainID, BlockPosition> {
-  const progress = store.progress().filter(({ chainID }) => [undefined, chainID].includes(query.sourceChainID));
   return new Map(
-    progress.map(({ chainID, watermark, storedAfter }) => {
+    progressOf(query, store).map(({ chainID, watermark, storedAfter }) => {
       let after: BlockPosition = endOfBlock(watermark.blockNumber);
       for (let blocks = 1; ; blocks *= 2) {
         const first = watermark.blockNumber - blocks;

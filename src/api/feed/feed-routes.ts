@@ -4,7 +4,7 @@ import type { FeedMessage, MessageReader } from '../../feed/feed-message.ts';
 import type { AccessOptions } from '../../http/access/access.ts';
 import { isOperator } from '../../http/access/operator-access.ts';
 import { feedErrorResponses } from '../../http/errors/error-body.ts';
-import { HttpError } from '../../http/errors/http-error.ts';
+import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseField, parseID, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
@@ -27,13 +27,14 @@ import {
   isTxHash,
   MAX_PAGE,
   parseAfter,
+  parseBefore,
   parseFeedQuery,
   parseTxHash,
 } from './feed-query.ts';
 import { FEED_STREAM, MessagePage } from './feed-records.ts';
 import { streamFeed } from './feed-stream.ts';
 import { registerForget } from './forget-route.ts';
-import { readPage } from './read-page.ts';
+import { readOlder, readPage } from './read-page.ts';
 import { StreamLimit } from './stream-limit.ts';
 
 const PATH = '/v1/signatureAggregator/:network/messages';
@@ -87,14 +88,18 @@ function registerMessages(server: Server, { networks, paths, clock, metrics }: F
       const store = messagesOf(network);
       const query = await parseFeedQuery(parameters, store, network.feed, context.signal);
       const included = { accessList: parameters.include === 'accessList' };
-      if (method === 'HEAD' || !prefersEvents(headers.accept)) {
-        const cursor = parseAfter(parameters.after, query, store);
-        const page = await readPage(store, query, cursor, { limit: parameters.limit ?? DEFAULT_PAGE, included }, clock);
+      const { after, before, limit = DEFAULT_PAGE } = parameters;
+      if (after !== undefined && before !== undefined) throw badRequest('after and before exclude each other');
+      if (method === 'HEAD' || before !== undefined || !prefersEvents(headers.accept)) {
+        const page =
+          before === undefined
+            ? await readPage(store, query, parseAfter(after, query, store), { limit, included }, clock)
+            : await readOlder(store, query, parseBefore(before, query, store), { limit, included }, clock);
         await context.chargeAfterwards(FEED_ACCESS.unitsPer100Messages * Math.floor(page.messages.length / 100));
         return reply.send(page);
       }
       const lastEventID = [headers['last-event-id']].flat()[0];
-      const cursor = parseAfter(lastEventID || parameters.after, query, store);
+      const cursor = parseAfter(lastEventID || after, query, store);
       await limits.get(network.name)?.run(context.client, async (displaced) => {
         await context.chargeMore(FEED_ACCESS.stream.units - FEED_ACCESS.units);
         return streamFeed(reply, {
@@ -208,7 +213,7 @@ function registerReplay(server: Server, { paths, access }: FeedRoutesOptions): v
 
 const DESCRIPTION = `A network that watches chains (\`networks.NAME.feed.chains\`) signs each Warp message when its block is executed.
 
-**Pages.** Ask again with \`after\` set to \`nextCursor\`. A message comes again when its status has changed. A cursor belongs to the parameters of its query, except \`limit\`. Another replica repeats the messages that were not confirmed or not signed yet.
+**Pages.** Ask again with \`after\` set to \`nextCursor\`. A message comes again when its status has changed. A cursor belongs to the parameters of its query, except \`limit\`. Another replica repeats the messages that were not confirmed or not signed yet. \`before\` reads backwards, for people who look for old messages.
 
 **Streams.** \`Accept: text/event-stream\` gets stored messages after the cursor, then each new one as soon as it is signed or has failed, so that one that is signed late comes late. A message that is still neither 10 s after its block was executed is sent as \`pending\`, and again later. The \`id\` of an event is the cursor after it: send it as \`Last-Event-ID\`, which replaces \`after\`, to go on after a disconnect. At the same replica no message is sent twice in the same status.`;
 

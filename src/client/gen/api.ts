@@ -295,6 +295,10 @@ export interface ListMessagesQuery {
    */
   after?: string;
   /**
+   * In place of `after`: reads backwards, the newest first. `recent` begins with the last message, and nextCursor of such an answer goes on with older ones. Messages are listed as they are now; streams begin at `after`
+   */
+  before?: string;
+  /**
    * The most messages of a page. A page ends earlier after 1 MiB of messages. Streams ignore it
    */
   limit?: number;

@@ -23,10 +23,14 @@ const MEANINGS: Readonly<Record<KeyState, string>> = {
   unknown: 'could not be checked',
 };
 
-/** The API key of the tab, and whether the service accepts it. */
-export function useApiKey(api: ConsoleApi) {
+/**
+ * The API key of the tab, and whether the service accepts it.
+ *
+ * @param isNeeded whether requests without one are refused
+ */
+export function useApiKey(api: ConsoleApi, isNeeded: boolean) {
   const [state, setState] = useState<KeyState>(api.key === '' ? 'none' : 'checking');
-  const [isAsked, setAsked] = useState(false);
+  const [isAsked, setAsked] = useState(isNeeded && api.key === '');
   const check = async (): Promise<KeyState> => {
     if (api.key === '') return 'none';
     setState('checking');
@@ -73,7 +77,13 @@ export function KeyButton({ apiKey }: { apiKey: ReturnType<typeof useApiKey> }):
   );
 }
 
-export function KeyForm({ api, apiKey }: { api: ConsoleApi; apiKey: ReturnType<typeof useApiKey> }): ComponentChild {
+interface KeyFormProps {
+  readonly api: ConsoleApi;
+  readonly apiKey: ReturnType<typeof useApiKey>;
+  readonly isNeeded: boolean;
+}
+
+export function KeyForm({ api, apiKey, isNeeded }: KeyFormProps): ComponentChild {
   const { state, use } = apiKey;
   const [typed, setTyped] = useState(api.key);
   const submit = (event: Event) => {
@@ -85,7 +95,7 @@ export function KeyForm({ api, apiKey }: { api: ConsoleApi; apiKey: ReturnType<t
     <form class="key-form" aria-label="Access" onSubmit={submit}>
       <TextField
         label="API key"
-        hint="It raises your limits. It stays in this tab, and is gone with it."
+        hint={`${isNeeded ? 'This service answers requests with one only.' : 'It raises your limits, and shows your requests.'} It stays in this tab, and is gone with it.`}
         type="password"
         value={typed}
         onValue={setTyped}

@@ -5,7 +5,7 @@ import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
 import { KeyButton, KeyForm, useApiKey } from './api-key.tsx';
-import { ConsoleApi, failureOf } from './console-api.ts';
+import { ConsoleApi, failureOf, type PrimaryChains } from './console-api.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { MessagesView } from './messages/messages-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
@@ -29,6 +29,7 @@ import { ThemeButton } from './ui/theme.tsx';
 import { copyExactFigures } from './ui/weight.tsx';
 
 const READINESS_EVERY_MS = 5_000;
+const KEY_ACTION = 'Type an API key in above, and try again';
 const api = new ConsoleApi(new URL('.', document.baseURI).href);
 
 function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
@@ -37,7 +38,8 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   const [texts, setTexts] = useState<Partial<Record<ViewName, Begin>>>({});
   const [said, setSaid] = useState('');
   const [devnet, setDevnet] = useState<Session['devnet']>();
-  const apiKey = useApiKey(api);
+  const [chains, setChains] = useState<Readonly<Record<string, PrimaryChains>>>({});
+  const apiKey = useApiKey(api, facts.isKeyNeeded);
   const main = useRef<HTMLElement>(null);
   const readiness = usePolled((signal) => api.readiness(signal), READINESS_EVERY_MS, []);
   const title = place.view === undefined ? 'Not found' : TITLES[place.view];
@@ -59,18 +61,29 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     );
   }, [readiness.value?.status]);
 
-  const names = namesOf(devnet);
+  const ofNetwork = readiness.value?.networks.find(({ name }) => name === network);
+  useEffect(() => {
+    // Known only once the network is open.
+    if (chains[network] !== undefined) return;
+    api.chains(network).then(
+      (found) => setChains((before) => ({ ...before, [network]: found })),
+      () => undefined,
+    );
+  }, [network, ofNetwork?.status]);
+
+  const chainsOfNetwork = chains[network] ?? {};
   const chosen = facts.networks.find(({ name }) => name === network);
   const session: Session = {
     api,
     network,
     networkProblem: problemOf(readiness, network),
-    networkId: readiness.value?.networks.find(({ name }) => name === network)?.networkId,
+    networkId: ofNetwork?.networkId,
     sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
     facts,
     devnet,
-    nameOf: (id) => names.get(id),
-    adviceOf: (code) => (facts.errorCodes as Readonly<Record<string, ErrorCodeEntry>>)[code],
+    chains: chainsOfNetwork,
+    nameOf: namesOf(devnet, chainsOfNetwork),
+    adviceOf: (code) => adviceOn(facts.errorCodes, code),
     open(view, text) {
       if (text !== undefined) setTexts((before) => ({ ...before, [view]: { text } }));
       location.hash = `#/${view}`;
@@ -113,7 +126,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         <ThemeButton />
       </div>
     </header>,
-    apiKey.isAsked && <KeyForm api={api} apiKey={apiKey} />,
+    apiKey.isAsked && <KeyForm api={api} apiKey={apiKey} isNeeded={facts.isKeyNeeded} />,
     <main id="main" ref={main} tabIndex={-1}>
       <h1 class="visually-hidden">{title}</h1>
       {session.networkProblem !== undefined && place.view !== 'service' && (
@@ -168,6 +181,13 @@ function UnknownAddress(): ComponentChild {
       </p>
     </Card>
   );
+}
+
+function adviceOn(codes: Readonly<Record<string, ErrorCodeEntry>>, code: string): ErrorCodeEntry | undefined {
+  const entry = codes[code];
+  return code !== 'unauthorized' || entry === undefined
+    ? entry
+    : { ...entry, action: KEY_ACTION, retry: 'after_change' };
 }
 
 const root = document.getElementById('app');

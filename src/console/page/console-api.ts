@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import type { FeedMessageRecord, MessagePageBody } from '../../api/feed/feed-records.ts';
 import type { ReadinessBody } from '../../api/health/health.ts';
 import type { RequestRecord } from '../../api/requests/request-record.ts';
@@ -5,9 +6,10 @@ import { createClient, type SignatureAggregatorClient } from '../../client/clien
 import { type ErrorDetails, SignatureAggregatorError } from '../../client/client-error.ts';
 import type { AggregationDetails, SentMessages } from '../../client/gen/api.ts';
 import { API_KEY_HEADER, type Call, Caller, type CallerOptions } from '../../client/http-call.ts';
-import type { DevnetNetwork, Example } from '../../devnet/devnet-schemas.ts';
+import type { DevnetNetwork, Example, MessagesSchema } from '../../devnet/devnet-schemas.ts';
 import type { ActivityBody } from '../server/activity.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
+import { blockHashMessage } from './input/block-hash-message.ts';
 
 export interface Failure {
   readonly message: string;
@@ -22,10 +24,17 @@ export interface Failure {
   readonly requestId?: string | undefined;
 }
 
+/** IDs of the chains of the primary network by their names, as far as they are known. */
+export type PrimaryChains = Partial<Record<'P' | 'X' | 'C', string>>;
+
 /** `ignored`: the service has no keys. `unknown`: it could not be asked. */
 export type KeyVerdict = 'accepted' | 'refused' | 'ignored' | 'unknown';
 
+const KEY_NEEDED = 'This is answered for an API key only: type yours in above.';
 const UNREACHABLE = 'The service cannot be reached. It may be stopped, or the network between is down.';
+
+/** What the errors of these codes say to programs is of no use to people in the page. */
+const OWN_WORDS: Readonly<Record<string, string>> = { unreachable: UNREACHABLE, unauthorized: KEY_NEEDED };
 
 export function failureOf(error: unknown): Failure {
   if (!(error instanceof SignatureAggregatorError)) {
@@ -34,7 +43,7 @@ export function failureOf(error: unknown): Failure {
   }
   const { message, code, status, details, retryAfterMs, requestId } = error;
   return {
-    message: code === 'unreachable' ? UNREACHABLE : message,
+    message: OWN_WORDS[code] ?? message,
     code,
     statusCode: status,
     ...partsOf(details),
@@ -93,6 +102,10 @@ export class ConsoleApi {
     return this.#json({ path: '/console/facts' });
   }
 
+  chains(network: string): Promise<PrimaryChains> {
+    return this.#json({ path: `/console/chains/${encodeURIComponent(network)}` });
+  }
+
   activity(signal?: AbortSignal): Promise<ActivityBody> {
     return this.#json({ path: '/console/activity', signal });
   }
@@ -111,11 +124,12 @@ export class ConsoleApi {
     return this.#json({ path: '/devnet/examples' });
   }
 
-  /** Emits a message on the devnet's C-Chain. */
+  /** Makes a new block on the devnet's C-Chain; returns the message with its hash. */
   async newDevnetMessage(): Promise<string> {
     const call = { path: '/devnet/messages', body: { count: 1 } };
-    const { messages } = await this.#json<{ messages: { message: string }[] }>(call);
-    return messages[0]?.message ?? '';
+    const { messages } = await this.#json<Static<typeof MessagesSchema>>(call);
+    const [emitted] = messages;
+    return emitted === undefined ? '' : blockHashMessage(emitted.message, emitted.block.hash);
   }
 
   devnetNetwork(): Promise<DevnetNetwork> {

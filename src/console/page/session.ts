@@ -4,7 +4,7 @@ import type { ReadinessBody } from '../../api/health/health.ts';
 import type { DevnetNetwork } from '../../devnet/devnet-schemas.ts';
 import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
-import type { ConsoleApi } from './console-api.ts';
+import type { ConsoleApi, PrimaryChains } from './console-api.ts';
 import { clockTime } from './ui/figures.ts';
 
 /** Titles of the views by their names in the address. */
@@ -65,8 +65,9 @@ export interface Session {
   readonly facts: ConsoleFacts;
   /** Subnets and chains of the devnet, once they are loaded. */
   readonly devnet: DevnetNetwork['subnets'] | undefined;
+  readonly chains: PrimaryChains;
   /** Name of a subnet or a chain, if it has one. */
-  readonly nameOf: (id: string) => string | undefined;
+  readonly nameOf: NameOf;
   readonly adviceOf: (code: string) => ErrorCodeEntry | undefined;
   /** Shows another view, with the text that it begins with. */
   readonly open: (view: ViewName, text?: string) => void;
@@ -74,12 +75,19 @@ export interface Session {
   readonly announce: (text: string) => void;
 }
 
-export function namesOf(devnet: Session['devnet']): ReadonlyMap<string, string> {
-  const names = new Map<string, string>([[PRIMARY_NETWORK, 'Primary network']]);
-  if (devnet === undefined) return names;
-  const { primary, l1 } = devnet;
-  names.set(primary.cChainID, 'C-Chain').set(primary.xChainID, 'X-Chain');
-  return names.set(l1.blockchainID, 'Devnet L1').set(l1.subnetID, 'Devnet L1');
+/** What an ID is of: the P-Chain has the ID of the primary network. */
+export type IdKind = 'chain' | 'subnet';
+export type NameOf = (id: string, kind: IdKind) => string | undefined;
+
+export function namesOf(devnet: Session['devnet'], chains: PrimaryChains): NameOf {
+  const subnets = new Map([[PRIMARY_NETWORK, 'Primary network']]);
+  const ofChains = new Map([[PRIMARY_NETWORK, 'P-Chain']]);
+  for (const [name, id] of Object.entries(chains)) ofChains.set(id, `${name}-Chain`);
+  if (devnet !== undefined) {
+    subnets.set(devnet.l1.subnetID, 'Devnet L1');
+    ofChains.set(devnet.l1.blockchainID, 'Devnet L1').set(devnet.l1.strictBlockchainID, 'Devnet L1, strict');
+  }
+  return (id, kind) => (kind === 'chain' ? ofChains : subnets).get(id);
 }
 
 interface PolledReadiness {

@@ -8,20 +8,25 @@ export interface ServedConsole {
   readonly version: string;
   /** Whether there are examples that succeed. */
   readonly hasDevnet: boolean;
-  /** Whether figures may be shown: not if the metrics have a separate port. */
-  readonly hasFigures: boolean;
+  /** Whether all clients may have the figures of the service, not operators alone. */
+  readonly areFiguresPublic: boolean;
 }
 
 export type ConsoleFacts = ReturnType<typeof consoleFacts>;
 
-/** Facts about the service that the page loads first. */
-export function consoleFacts({ networks, version, hasDevnet, hasFigures }: ServedConsole) {
+/**
+ * Facts about the service that the page loads first.
+ *
+ * @param isKeyNeeded whether requests without an API key are refused
+ */
+export function consoleFacts({ networks, version, hasDevnet, areFiguresPublic }: ServedConsole, isKeyNeeded: boolean) {
   const example = publicExample(networks.flatMap(({ pathNames }) => pathNames))?.requests[0]?.value;
   return {
     version,
     networks: networks.map(({ name, pathNames }) => ({ name, aliases: pathNames.filter((alias) => alias !== name) })),
     hasDevnet,
-    hasFigures,
+    areFiguresPublic,
+    isKeyNeeded,
     /** Longest message that can be signed. */
     maxMessageBytes: MAX_UNSIGNED_MESSAGE_LENGTH,
     /** An example of a public network, which validators refuse. */

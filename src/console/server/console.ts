@@ -1,15 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { SendPage } from '../../api/health/start-page.ts';
+import type { AccessOptions } from '../../http/access/access.ts';
+import { isOperator } from '../../http/access/operator-access.ts';
+import { HttpError } from '../../http/errors/http-error.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
-import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
-import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
+import { FIGURES_ACCESS, OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
+import { createDocumentBytes, type DocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
 import { consoleFacts, type ServedConsole } from './console-facts.ts';
 import { createPageFiles, type LoadPageFiles, sendPageFile } from './page-files.ts';
 
 interface ConsoleOptions extends ActivityOptions, ServedConsole {
+  readonly access: AccessOptions;
   readonly files?: LoadPageFiles;
 }
 
@@ -35,12 +39,12 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ');
 
 const config = { access: OPERATIONS_ACCESS };
+const hidden = { hide: true };
 
 /** Opens the page at `/` and the routes that only it needs. It is a client of the API like any other. */
 export function openConsole(options: ConsoleOptions): Console {
-  const { files = createPageFiles() } = options;
-  // The figures come from the metrics, so they are missing if these have a separate port.
-  const activity = options.hasFigures ? new Activity(options) : undefined;
+  const { files = createPageFiles(), access, networks, areFiguresPublic } = options;
+  const activity = new Activity(options);
 
   async function send(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
     const file = (await files()).get(name);
@@ -56,21 +60,35 @@ export function openConsole(options: ConsoleOptions): Console {
     sendPage: (request: FastifyRequest, reply: FastifyReply) => send(request, reply, 'index.html'),
     prepare: async (): Promise<void> => void (await files()),
     registerRoutes(server: Server): void {
-      const facts = createDocumentBytes(JSON.stringify(consoleFacts(options)), JSON_TYPE);
-      server.get('/console/facts', { config, schema: { hide: true } }, async (request, reply) =>
-        sendDocument(request, reply, facts),
+      const [facts, factsWithKey] = [false, true].map((isKeyNeeded) =>
+        createDocumentBytes(JSON.stringify(consoleFacts(options, isKeyNeeded)), JSON_TYPE),
+      ) as [DocumentBytes, DocumentBytes];
+      server.get('/console/facts', { config, schema: hidden }, async (request, reply) =>
+        sendDocument(request, reply, access.rules.requireKey === true ? factsWithKey : facts),
       );
-      if (activity !== undefined) {
-        server.get('/console/activity', { config, schema: { hide: true } }, async (_request, reply) =>
-          reply.type(JSON_TYPE).send(await activity.json()),
-        );
-      }
+      server.get(
+        '/console/chains/:network',
+        { config, schema: { ...hidden, params: Type.Object({ network: Type.String() }) } },
+        async ({ params, context }) => {
+          const network = networks.find(({ name }) => name === params.network);
+          if (network === undefined) throw new HttpError('unknown_network', `there is no network ${params.network}`);
+          return network.primaryChains.find(context.signal);
+        },
+      );
+      // The metrics on a port of their own are not for clients, and nor are the figures, which are made of them.
+      const figuresConfig = { access: areFiguresPublic ? OPERATIONS_ACCESS : FIGURES_ACCESS };
+      server.get('/console/activity', { config: figuresConfig, schema: hidden }, async (request, reply) => {
+        if (!areFiguresPublic && !isOperator(request, access, 'the figures are shown')) {
+          throw new HttpError('forbidden', 'the figures are shown for an API key with the right operate only');
+        }
+        return reply.type(JSON_TYPE).send(await activity.json());
+      });
       server.get(
         '/console/:file',
-        { config, schema: { hide: true, params: Type.Object({ file: Type.String() }) } },
+        { config, schema: { ...hidden, params: Type.Object({ file: Type.String() }) } },
         (request, reply) => send(request, reply, request.params.file),
       );
     },
-    [Symbol.dispose]: (): void => activity?.[Symbol.dispose](),
+    [Symbol.dispose]: (): void => activity[Symbol.dispose](),
   };
 }

@@ -1,12 +1,10 @@
 import type { EvmChainID } from '../../pchain/rpc/evm-api.ts';
-import type { NodeApi } from '../../pchain/rpc/node-api.ts';
+import type { PrimaryChains } from '../../pchain/state/primary-chains.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
-import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 
 export interface ChainIdentifierOptions {
-  readonly networkID: number;
-  readonly api: Pick<NodeApi, 'getBlockchains'>;
+  readonly primaryChains: PrimaryChains;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
   /** Called with the subnet that validates a watched chain. */
   readonly trackSubnet: (chain: EvmChainID, subnetID: SubnetID) => void;
@@ -16,17 +14,9 @@ export interface ChainIdentifierOptions {
  * Returns a function that finds the ID of a watched chain and tracks the subnet that validates it. It rejects with `ApiError`, and returns a
  * reason if there is no such chain.
  */
-export function createChainIdentifier({ networkID, api, directory, trackSubnet }: ChainIdentifierOptions) {
-  const known = PUBLIC_NETWORKS.find((network) => network.networkID === networkID);
-
-  async function findCChain(signal: AbortSignal): Promise<BlockchainID | undefined> {
-    if (known !== undefined) return known.cChainID;
-    const all = await api.getBlockchains(signal);
-    return all.find(({ subnetID, name }) => subnetID === PRIMARY_NETWORK_ID && name === 'C-Chain')?.blockchainID;
-  }
-
+export function createChainIdentifier({ primaryChains, directory, trackSubnet }: ChainIdentifierOptions) {
   return async (chain: EvmChainID, signal: AbortSignal): Promise<BlockchainID | { readonly problem: string }> => {
-    const chainID = chain === 'C' ? await findCChain(signal) : chain;
+    const chainID = chain === 'C' ? (await primaryChains.find(signal)).C : chain;
     if (chainID === undefined) return { problem: 'the P-Chain lists no C-Chain' };
     const subnetID = await directory.validatedBy(chainID, signal);
     if (subnetID === undefined) return { problem: `the P-Chain knows no blockchain ${chainID}` };

@@ -56,6 +56,8 @@ export const DATA_ACCESS: RouteAccess = { group: 'data', units: 1 };
 export const RPC_ACCESS: RouteAccess = { group: 'rpc', units: 2 };
 /** Reads records of requests; finding one may read the list that replicas share. */
 export const RECORDS_ACCESS: RouteAccess = { group: 'operate', units: 5 };
+/** Reads what is made at most once a second. */
+export const FIGURES_ACCESS: RouteAccess = { group: 'operate', units: 1 };
 /** Reads up to a thousand blocks. */
 export const REPLAY_ACCESS: RouteAccess = { group: 'operate', units: 10 };
 /** Free for all: probes and scrapes must not fail because they are frequent. */

@@ -101,6 +101,7 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
     validations: NOT_SCRIPTED,
     destinations: NOT_SCRIPTED,
     feed: NOT_SCRIPTED,
+    primaryChains: NOT_SCRIPTED,
     record: undefined,
     untilUp: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -41,9 +41,7 @@ beforeEach(() => {
     network: { name: 'local', ...settingsOf() },
     networkID: 12_345,
     storePath: undefined,
-    api: {
-      getBlockchains: async () => [{ blockchainID: C, subnetID: PRIMARY_NETWORK_ID, name: 'C-Chain' } as never],
-    },
+    primaryChains: { find: async () => ({ C }) },
     directory: {
       async validatedBy(chainID) {
         await lookup;

@@ -80,7 +80,15 @@ function scriptedServedNetwork({
           aggregator: { aggregate: async () => RESULT },
           ...({} as Pick<
             NetworkParts,
-            'subnets' | 'verifier' | 'uptimes' | 'subnetUptimes' | 'validations' | 'destinations' | 'feed' | 'record'
+            | 'subnets'
+            | 'verifier'
+            | 'uptimes'
+            | 'subnetUptimes'
+            | 'validations'
+            | 'destinations'
+            | 'feed'
+            | 'primaryChains'
+            | 'record'
           >),
           connections: {
             readiness() {

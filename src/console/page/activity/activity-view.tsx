@@ -70,7 +70,9 @@ export function ActivityView({ place }: { place: Place }): ComponentChild {
                   <strong>{count}</strong>
                   {` ${code}`}
                 </button>
-                <span class="muted">{of === undefined ? 'subnet not known' : (nameOf(of) ?? shortened(of))}</span>
+                <span class="muted">
+                  {of === undefined ? 'subnet not known' : (nameOf(of, 'subnet') ?? shortened(of))}
+                </span>
               </li>
             ))}
           </ul>
@@ -96,7 +98,7 @@ function Requests({ list }: { list: Polled<readonly RequestRecord[]> }): Compone
     {
       name: 'Subnet',
       isWide: true,
-      cell: ({ signingSubnetId: of }) => (of === undefined ? '–' : (nameOf(of) ?? shortened(of))),
+      cell: ({ signingSubnetId: of }) => (of === undefined ? '–' : (nameOf(of, 'subnet') ?? shortened(of))),
     },
     { name: 'Client', isWide: true, cell: ({ client }) => client },
     { name: 'Request', isWide: true, cell: ({ id }) => <RequestLink id={id} text={shortened(id)} /> },

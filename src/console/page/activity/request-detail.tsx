@@ -1,6 +1,6 @@
 import type { ComponentChild } from 'preact';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
-import { PRIMARY_NETWORK, useSession } from '../session.ts';
+import { type IdKind, PRIMARY_NETWORK, useSession } from '../session.ts';
 import { NotLoaded, SignFailure } from '../sign/sign-failure.tsx';
 import { Badge, Card, type FactRows, Facts, Id, Legend, NamedId } from '../ui/controls.tsx';
 import { dateTime, grouped, milliseconds } from '../ui/figures.ts';
@@ -103,8 +103,8 @@ function factsOf(record: RequestRecord): FactRows {
   const { quorumPercentage, quorumPercentageBuffer = 0, status, network, transaction } = record;
   const buffer = quorumPercentageBuffer > 0 ? `, with a buffer of ${quorumPercentageBuffer} %` : '';
   const height = heightText(record);
-  const idRow = (name: string, id: string | undefined): FactRows[number] =>
-    id !== undefined && [name, <NamedId value={id} what={name.toLowerCase()} />];
+  const idRow = (name: string, id: string | undefined, kind: IdKind): FactRows[number] =>
+    id !== undefined && [name, <NamedId value={id} kind={kind} what={name.toLowerCase()} />];
   return [
     ['Ended', dateTime(record.endedAt)],
     ['Client', <Searched text={record.client} shown={record.client} />],
@@ -113,9 +113,9 @@ function factsOf(record: RequestRecord): FactRows {
     network !== undefined && ['Network', network],
     ['Message', record.messageId === undefined ? '–' : <MessageId id={record.messageId} />],
     transaction !== undefined && ['Transaction', <Id value={transaction} what="transaction" />],
-    idRow('Source chain', record.sourceChainId),
-    idRow('Signing subnet', record.signingSubnetId),
-    idRow('Destination', record.destinationBlockchainId),
+    idRow('Source chain', record.sourceChainId, 'chain'),
+    idRow('Signing subnet', record.signingSubnetId, 'subnet'),
+    idRow('Destination', record.destinationBlockchainId, 'chain'),
     height !== undefined && ['P-Chain height', height],
     quorumPercentage !== undefined && ['Quorum', `${quorumPercentage} %${buffer}`],
   ];

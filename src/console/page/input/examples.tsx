@@ -16,7 +16,7 @@ export function Examples(props: { isEmpty: boolean; onText: (text: string) => vo
     if (!hasDevnet) return;
     api.examples().then(setExamples, () => undefined);
   }, [hasDevnet]);
-  /** Makes a new message each time: one that was signed before would be answered from the cache, with nothing to see. */
+  /** A new message each time, which the feed does not sign: one that was signed before is answered from memory, with nothing to see. */
   const takeNew = async () => {
     try {
       onText(await api.newDevnetMessage());

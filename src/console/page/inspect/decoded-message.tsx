@@ -79,10 +79,11 @@ function describeJustification(justification: Justification): Description {
 
 function describeMessage(message: Message): Description {
   const { network, networkId, sourceChain, sourceBlockchainId } = message;
+  // Also of other networks.
   const name = sourceChain && `${sourceChain}-Chain`;
   const rows: FactRows = [
     ['Network', network === undefined ? `ID ${networkId}` : `${network} (ID ${networkId})`],
-    ['Source chain', <NamedId value={sourceBlockchainId} name={name} what="source blockchain ID" />],
+    ['Source chain', <NamedId value={sourceBlockchainId} kind="chain" name={name} what="source blockchain ID" />],
     ['Message ID', id(message.messageId, 'message ID')],
     message.as === 'signedMessage' && [
       'Signers',
@@ -162,7 +163,7 @@ function describeTeleporter(content: Extract<Content, { kind: 'TeleporterMessage
   const rows: FactRows = [
     ['From', id(content.originSenderAddress, 'sender address')],
     ['To', id(content.destinationAddress, 'destination address')],
-    ['On chain', <NamedId value={destinationBlockchainId} what="destination blockchain ID" />],
+    ['On chain', <NamedId value={destinationBlockchainId} kind="chain" what="destination blockchain ID" />],
     ['Nonce', grouped(content.messageNonce)],
     ['Gas limit', grouped(content.requiredGasLimit)],
     ['Relayers', relayers.length === 0 ? 'anybody may deliver it' : relayers.join(', ')],

@@ -158,12 +158,12 @@ function Verdict({ result }: { result: VerificationResult }): ComponentChild {
         rows={[
           result.destinationBlockchainId !== undefined && [
             'Destination',
-            <NamedId value={result.destinationBlockchainId} what="destination" />,
+            <NamedId value={result.destinationBlockchainId} kind="chain" what="destination" />,
           ],
           [
             'Signing subnet',
             [
-              <NamedId value={result.signingSubnetId} what="signing subnet" />,
+              <NamedId value={result.signingSubnetId} kind="subnet" what="signing subnet" />,
               <span class="muted">{RULE_WORDS[result.signingRule]}</span>,
             ],
           ],

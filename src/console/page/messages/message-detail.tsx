@@ -72,9 +72,12 @@ function factsOf(message: FeedMessageRecord): FactRows {
     ['Requests', <a href={`#/activity?search=${encodeURIComponent(messageId)}`}>those for this message</a>],
     destinationBlockchainId !== undefined && [
       'Destination',
-      <NamedId value={destinationBlockchainId} what="blockchain ID" />,
+      <NamedId value={destinationBlockchainId} kind="chain" what="blockchain ID" />,
     ],
-    signingSubnetId !== undefined && ['Signing subnet', <NamedId value={signingSubnetId} what="subnet ID" />],
+    signingSubnetId !== undefined && [
+      'Signing subnet',
+      <NamedId value={signingSubnetId} kind="subnet" what="subnet ID" />,
+    ],
     pChainHeight !== undefined && ['P-Chain height', grouped(pChainHeight)],
     signedMessage !== undefined && ['Signed message', <Id value={signedMessage} what="signed message" />],
   ];

@@ -51,7 +51,10 @@ export function MessagesView({ id }: { id: string | undefined }): ComponentChild
                 label="Chain"
                 value={chain}
                 onValue={setChain}
-                options={[['', 'all'], ...known.map((each) => [each, nameOf(each) ?? shortened(each)] as const)]}
+                options={[
+                  ['', 'all'],
+                  ...known.map((each) => [each, nameOf(each, 'chain') ?? shortened(each)] as const),
+                ]}
               />
               <TextField label="Sender" placeholder="0x…" type="search" value={sender} onValue={setSender} />
               <TextField
@@ -72,7 +75,7 @@ export function MessagesView({ id }: { id: string | undefined }): ComponentChild
 
 function Messages({ list }: { list: Polled<MessageList> }): ComponentChild {
   const { nameOf } = useSession();
-  const named = (id: string) => nameOf(id) ?? shortened(id);
+  const named = (id: string) => nameOf(id, 'chain') ?? shortened(id);
   const columns: Column<FeedMessageRecord>[] = [
     { name: 'Block', cell: ({ blockTime }) => clockTime(blockTime), full: ({ blockTime }) => dateTime(blockTime) },
     { name: 'Status', cell: ({ status }) => swatched(STATUS_COLOURS[status], status) },
@@ -85,13 +88,14 @@ function Messages({ list }: { list: Polled<MessageList> }): ComponentChild {
       name: 'From',
       isWide: true,
       cell: ({ sourceBlockchainId, blockNumber }) => `${named(sourceBlockchainId)}, block ${grouped(blockNumber)}`,
-      full: ({ sourceBlockchainId }) => <NamedId value={sourceBlockchainId} what="blockchain ID" />,
+      full: ({ sourceBlockchainId }) => <NamedId value={sourceBlockchainId} kind="chain" what="blockchain ID" />,
     },
     {
       name: 'To',
       isWide: true,
       cell: ({ destinationBlockchainId: to }) => (to === undefined ? '–' : named(to)),
-      full: ({ destinationBlockchainId: to }) => (to === undefined ? '–' : <NamedId value={to} what="blockchain ID" />),
+      full: ({ destinationBlockchainId: to }) =>
+        to === undefined ? '–' : <NamedId value={to} kind="chain" what="blockchain ID" />,
     },
     {
       name: 'Sender',

@@ -1,6 +1,7 @@
 import type { ComponentChild } from 'preact';
 import type { ReadinessBody } from '../../../api/health/health.ts';
 import type { ActivityBody } from '../../server/activity.ts';
+import { failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { SubnetRow } from '../subnets/subnet-row.tsx';
 import { Badge, Card, Facts, type Figure, Figures, Id } from '../ui/controls.tsx';
@@ -13,9 +14,8 @@ type Interval = ActivityBody['intervals'][number];
 
 /** The service at a glance, for operators. */
 export function ServiceView({ readiness }: { readiness: Polled<ReadinessBody> }): ComponentChild {
-  const { api, facts } = useSession();
-  const { hasFigures } = facts;
-  const polled = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), EVERY_MS, []);
+  const { api } = useSession();
+  const polled = usePolled((signal) => api.activity(signal), EVERY_MS, [api.key]);
   const activity = polled.value;
   const problem = readiness.value?.identityProblem;
   return (
@@ -25,12 +25,12 @@ export function ServiceView({ readiness }: { readiness: Polled<ReadinessBody> })
           {problem}
         </p>
       )}
-      {!hasFigures && (
+      {activity === undefined && polled.error !== undefined && readiness.error === undefined && (
         <Card title="Figures">
-          <p>The metrics of this service have an address of their own, and its figures are shown there only.</p>
+          <p class="problem">{failureOf(polled.error).message}</p>
         </Card>
       )}
-      <Stale polled={polled.error !== undefined && readiness.error === undefined ? polled : readiness}>
+      <Stale polled={activity !== undefined && polled.error !== undefined ? polled : readiness}>
         {activity !== undefined && [
           <Summary activity={activity} readiness={readiness.value} />,
           <Charts activity={activity} />,
@@ -77,13 +77,16 @@ function Summary(props: { activity: ActivityBody; readiness: ReadinessBody | und
 function Charts({ activity: { intervals, intervalMs, startedAt } }: { activity: ActivityBody }): ComponentChild {
   const times = intervals.map(({ endsAt }) => endsAt);
   const countsOf = (status: keyof Interval['requests']) => intervals.map(({ requests }) => requests[status]);
+  // Both charts have one axis.
+  const since = times[0] === undefined ? undefined : Math.max(startedAt, times[0] - intervalMs);
   return (
     <div class="two">
       <Card title="Requests">
         <LineChart
           label={`Every ${intervalMs / 1_000} s, by status`}
           times={times}
-          since={times[0] === undefined ? undefined : Math.max(startedAt, times[0] - intervalMs)}
+          since={since}
+          areCounts
           format={(value) => (Number.isInteger(value) ? grouped(value) : '')}
           series={[
             { name: 'answered', colour: 'signed', values: countsOf('2xx'), isFilled: true },
@@ -96,7 +99,8 @@ function Charts({ activity: { intervals, intervalMs, startedAt } }: { activity: 
         <LineChart
           label="Of all requests to the API"
           times={times}
-          format={(value) => milliseconds(Math.round(value))}
+          since={since}
+          format={milliseconds}
           series={[
             { name: '99 %', colour: 'timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
             { name: 'median', colour: 'signed', values: intervals.map(({ medianMs }) => medianMs) },
@@ -150,7 +154,10 @@ function WatchedChains({ chains }: { chains: ActivityBody['networks'][number]['w
     <Facts
       rows={chains.map(
         (chain) =>
-          [`Feed of ${nameOf(chain.blockchainId) ?? shortened(chain.blockchainId)}`, distanceOf(chain)] as const,
+          [
+            `Feed of ${nameOf(chain.blockchainId, 'chain') ?? shortened(chain.blockchainId)}`,
+            distanceOf(chain),
+          ] as const,
       )}
     />
   );

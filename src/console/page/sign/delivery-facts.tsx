@@ -4,6 +4,7 @@ import type { Destination as DestinationView, SignedMessage } from '../../../cli
 import { failureOf } from '../console-api.ts';
 import { type FactRows, Facts, NamedId } from '../ui/controls.tsx';
 import { grouped, unixTime } from '../ui/figures.ts';
+import type { SourceKind } from './acceptance.ts';
 
 /** Why the destination refuses a message, or may refuse it. */
 export function Warnings({ warnings = [] }: { warnings: SignedMessage['warnings'] | undefined }): ComponentChild {
@@ -52,14 +53,16 @@ export function DestinationSummary(props: {
   if (destination?.error !== undefined) return <p class="problem">{failureOf(destination.error).message}</p>;
   const view = destination?.value;
   if (view === undefined) return null;
-  const signers = signersOfSources(view, sources);
+  const signers = view.signers.find((one) => one.sources === sources);
   return [
     <Facts
       rows={[
         signers !== undefined && [
           'Signers',
           [
-            signers.signingSubnetId !== undefined && <NamedId value={signers.signingSubnetId} what="subnet" />,
+            signers.signingSubnetId !== undefined && (
+              <NamedId value={signers.signingSubnetId} kind="subnet" what="subnet" />
+            ),
             <span class="muted">
               {signers.signingRule === undefined
                 ? 'Its warp config decides, and cannot be read.'
@@ -77,10 +80,4 @@ export function DestinationSummary(props: {
     />,
     <Warnings warnings={view.warnings} />,
   ];
-}
-
-export type SourceKind = DestinationView['signers'][number]['sources'];
-
-export function signersOfSources(view: DestinationView | undefined, sources: SourceKind | undefined) {
-  return view?.signers.find((one) => one.sources === sources);
 }

@@ -3,7 +3,8 @@ import { useId, useRef } from 'preact/hooks';
 import { Facts, NamedId, TextField } from '../ui/controls.tsx';
 import { ratioOf, shortened } from '../ui/figures.ts';
 import { useKeptFocus } from '../ui/kept-focus.tsx';
-import { type DestinationAnswer, DestinationSummary, type SourceKind } from './delivery-facts.tsx';
+import type { SourceKind } from './acceptance.ts';
+import { type DestinationAnswer, DestinationSummary } from './delivery-facts.tsx';
 import { consequencesOf, DEFAULT_QUORUM, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
 import type { Difference } from './sign-choice.ts';
 import type { Destination, SignOptions } from './sign-request.ts';
@@ -114,13 +115,13 @@ function Differences(props: Pick<QuorumControlsProps, 'differences' | 'onDefault
         </button>
       </header>
       <Facts
-        rows={differences.map(({ label, value, isId, isOfText }) => [
+        rows={differences.map(({ label, value, idKind, isOfText }) => [
           label,
           [
-            isId ? (
-              <NamedId value={value} what="ID" />
-            ) : (
+            idKind === undefined ? (
               <span>{value.length > MAX_SHOWN ? shortened(value, 12, 8) : value}</span>
+            ) : (
+              <NamedId value={value} kind={idKind} what="ID" />
             ),
             <span class="muted">{isOfText ? 'from the text' : 'set here, also for the next message'}</span>,
           ],

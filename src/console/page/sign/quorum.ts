@@ -1,5 +1,6 @@
 import { quorumWeight } from '../../../validators/quorum.ts';
 import { percent, percentOf } from '../ui/figures.ts';
+import type { Acceptors } from './acceptance.ts';
 
 /** Quorum of the P-Chain, and of EVM chains by default. */
 export const DEFAULT_QUORUM = 67;
@@ -16,6 +17,8 @@ export interface Preflight {
   readonly messageNetworkId: number | undefined;
   readonly serviceNetworkId: number | undefined;
   readonly signable: Signable | undefined;
+  /** Who accepts the signers; undefined while the destination of the request is not known. */
+  readonly acceptors: Acceptors | undefined;
   /** The request names no quorum, and a destination whose own is not known. */
   readonly isDestinationsQuorum: boolean;
   /** Percentage that the destination demands. */
@@ -40,7 +43,7 @@ const DESTINATIONS_QUORUM: Consequence = {
 export function consequencesOf(quorum: number, buffer: number, known: Preflight): Consequence[] {
   const obstacles = obstaclesTo(quorum, buffer, known).map((text) => ({ tone: 'bad', text }) as const);
   if (known.isDestinationsQuorum) return [...obstacles, DESTINATIONS_QUORUM];
-  const list: Consequence[] = [...obstacles, acceptance(quorum, known.destinationQuorum)];
+  const list: Consequence[] = [...obstacles, ...acceptance(quorum, known)];
   const spare = MAX_PERCENTAGE - quorum;
   list.push(
     spare <= 0
@@ -57,9 +60,9 @@ export function consequencesOf(quorum: number, buffer: number, known: Preflight)
   return list;
 }
 
-/** Reasons for which the service will refuse the request. */
+/** Reasons for which the service or every destination will refuse the message. */
 function obstaclesTo(quorum: number, buffer: number, known: Preflight): string[] {
-  const { messageNetworkId, serviceNetworkId, subnetProblem } = known;
+  const { messageNetworkId, serviceNetworkId, subnetProblem, acceptors, destinationQuorum } = known;
   const isOtherNetwork =
     messageNetworkId !== undefined && serviceNetworkId !== undefined && messageNetworkId !== serviceNetworkId;
   const sum = quorum + buffer;
@@ -68,23 +71,58 @@ function obstaclesTo(quorum: number, buffer: number, known: Preflight): string[]
       `This message is of network ID ${messageNetworkId}; this service signs for network ID ${serviceNetworkId}.`,
     known.isNetworkDown && 'Not now: the service can sign nothing for this network.',
     subnetProblem ?? false,
+    acceptors === 'none' && (destinationQuorum === undefined ? REFUSED_BY_ALL : REFUSED_BY_DESTINATION),
     sum > MAX_PERCENTAGE && `The quorum and its buffer add up to ${percent(sum)}; at most 100 % is possible.`,
   ].filter((text) => typeof text === 'string');
 }
 
-function acceptance(quorum: number, demanded: number | undefined): Consequence {
-  if (demanded !== undefined) {
-    return quorum < demanded
-      ? { tone: 'bad', text: `Below ${percent(demanded)}, which the destination demands: it refuses the message.` }
-      : { tone: 'good', text: `Accepted by the destination, which demands ${percent(demanded)}.` };
-  }
+const REFUSED_BY_DESTINATION = 'The destination accepts the validators of another subnet only.';
+const REFUSED_BY_ALL = 'No chain accepts it: the validators of the subnet of its source chain must sign.';
+
+/** Who accepts the message, by its signers and its quorum. */
+function acceptance(quorum: number, { acceptors, destinationQuorum }: Preflight): Consequence[] {
+  if (acceptors === undefined || acceptors === 'none') return [];
+  if (destinationQuorum !== undefined) return [acceptanceByDestination(quorum, destinationQuorum, acceptors)];
   if (quorum < DEFAULT_QUORUM) {
-    return {
-      tone: 'warn',
-      text: `Below ${percent(DEFAULT_QUORUM)}: the P-Chain, the C-Chain and most L1s will not accept the message. An L1 can be configured to ask for less.`,
-    };
+    const text = `Below ${percent(DEFAULT_QUORUM)}: the P-Chain, the C-Chain and most L1s will not accept the message. An L1 can be configured to ask for less.`;
+    return [{ tone: 'warn', text }];
   }
-  return { tone: 'good', text: `Accepted by the P-Chain, the C-Chain and L1s that ask for up to ${percent(quorum)}.` };
+  switch (acceptors) {
+    case 'primary':
+      return good(
+        'Accepted by the P-Chain and the C-Chain. An L1 accepts its own validators, unless it requires those of the primary network: name it as the destination.',
+      );
+    case 'c_chain':
+      return good(
+        'Accepted by the C-Chain. An L1 accepts messages of the P-Chain from its own validators: name it as the destination.',
+      );
+    case 'signing_subnet':
+      return [{ tone: 'warn', text: SIGNING_SUBNET_ONLY }];
+    case 'all':
+      return good(`Accepted by the P-Chain, the C-Chain and L1s that ask for up to ${percent(quorum)}.`);
+    case 'destination':
+    case 'unknown':
+      return good(`Enough for chains that accept these signers and ask for up to ${percent(quorum)}.`);
+  }
+}
+
+const SIGNING_SUBNET_ONLY =
+  'Accepted by chains of the signing subnet at most: the P-Chain, the C-Chain and other L1s refuse these signers.';
+
+function acceptanceByDestination(quorum: number, demanded: number, acceptors: Acceptors): Consequence {
+  if (quorum < demanded) {
+    return { tone: 'bad', text: `Below ${percent(demanded)}, which the destination demands: it refuses the message.` };
+  }
+  return acceptors === 'destination'
+    ? { tone: 'good', text: `Accepted by the destination, which demands ${percent(demanded)}.` }
+    : {
+        tone: 'warn',
+        text: `Enough for the destination, which demands ${percent(demanded)}, if it accepts these signers.`,
+      };
+}
+
+function good(text: string): Consequence[] {
+  return [{ tone: 'good', text }];
 }
 
 function prospect(quorum: number, buffer: number, { totalWeight, signableWeight }: Signable): Consequence {

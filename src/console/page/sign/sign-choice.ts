@@ -1,3 +1,4 @@
+import type { IdKind } from '../session.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
 import { DEFAULT_OPTIONS, type SignOptions } from './sign-request.ts';
 
@@ -29,8 +30,8 @@ export function changeChoice(choice: SignChoice, next: SignOptions): SignChoice 
 export interface Difference {
   readonly label: string;
   readonly value: string;
-  /** The value is the ID of a subnet or a chain. */
-  readonly isId: boolean;
+  /** What the value is the ID of; undefined if it is none. */
+  readonly idKind: IdKind | undefined;
   readonly isOfText: boolean;
 }
 
@@ -40,17 +41,17 @@ export function differencesOf(choice: SignChoice): Difference[] {
   const { quorum, buffer } = options;
   const destination = options.destinationBlockchainId.trim();
   const hasQuorum = quorum !== undefined && (quorum !== DEFAULT_QUORUM || destination !== '');
-  const rows: [keyof SignOptions, string, string, isId?: boolean][] = [
-    ['destinationBlockchainId', 'Destination chain', destination, true],
-    ['signingSubnetId', 'Signing subnet', options.signingSubnetId, true],
+  const rows: [keyof SignOptions, string, string, idKind?: IdKind][] = [
+    ['destinationBlockchainId', 'Destination chain', destination, 'chain'],
+    ['signingSubnetId', 'Signing subnet', options.signingSubnetId, 'subnet'],
     ['quorum', 'Quorum', hasQuorum ? `${quorum} %` : ''],
     ['buffer', 'Buffer', buffer > 0 ? `${buffer} %` : ''],
     ['pChainHeight', 'P-Chain height', options.pChainHeight],
     ['justification', 'Justification', options.justification],
   ];
-  return rows.flatMap(([name, label, typed, isId = false]) => {
+  return rows.flatMap(([name, label, typed, idKind]) => {
     const value = typed.trim();
-    return value === '' ? [] : [{ label, value, isId, isOfText: name in choice.ofText }];
+    return value === '' ? [] : [{ label, value, idKind, isOfText: name in choice.ofText }];
   });
 }
 

@@ -140,7 +140,7 @@ function SentMessages(
           <code>{shortened(messageId)}</code>
           <span class="muted">
             {`${grouped(bytes)} bytes`}
-            {to !== undefined && `, to ${nameOf(to) ?? shortened(to)}`}
+            {to !== undefined && `, to ${nameOf(to, 'chain') ?? shortened(to)}`}
           </span>
         </li>
       ))}

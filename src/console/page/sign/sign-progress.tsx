@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ShownValidator, SigningProgress } from '../../../api/aggregation/signing-progress.ts';
 import type { SignedMessage } from '../../../client/gen/api.ts';
 import { quorumWeight } from '../../../validators/quorum.ts';
+import { useSession } from '../session.ts';
 import { Badge, Card } from '../ui/controls.tsx';
 import { grouped, milliseconds, percentOf, shareOf, shortened } from '../ui/figures.ts';
 import { useKeptFocus } from '../ui/kept-focus.tsx';
@@ -23,6 +24,7 @@ const NAMED = 6;
 
 export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
   const { run, stop } = runner;
+  const { nameOf } = useSession();
   const isRunning = run?.state === 'running';
   const [nowMs, setNowMs] = useState(0);
   useEffect(() => {
@@ -80,8 +82,8 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
               isRunning && isAwaitingExecution(progress) && <p class="hint">{AWAITING_EXECUTION}</p>,
               isRunning && <Awaited progress={progress} elapsedMs={elapsedMs} />,
               <p class="hint">
-                {`Subnet `}
-                <code>{shortened(facts.signingSubnetId, 10, 8)}</code>
+                {'Subnet '}
+                {nameOf(facts.signingSubnetId, 'subnet') ?? <code>{shortened(facts.signingSubnetId, 10, 8)}</code>}
                 {`, quorum ${facts.quorumPercentage} %, at P-Chain height ${grouped(facts.pChainHeight)}`}
               </p>,
               <ValidatorList progress={progress} />,

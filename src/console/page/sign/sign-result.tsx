@@ -10,10 +10,9 @@ import { Card, CodeBlock, CopyButton, DownloadButton, Facts, Tabs, TextField } f
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { isNarrow } from '../ui/table.tsx';
 import { epochRow, Warnings } from './delivery-facts.tsx';
-import { deliverCalldata, readCalldata } from './predicate.ts';
 import { showTop } from './sign-failure.tsx';
 import { teleporterDestination } from './sign-request.ts';
-import { type CallPlace, curlOf, type SignRequest, sdkOf } from './snippets.ts';
+import { type CallPlace, curlOf, deliverCalldata, readCalldata, type SignRequest, sdkOf } from './snippets.ts';
 
 interface SignResultProps {
   readonly result: SignedMessage;

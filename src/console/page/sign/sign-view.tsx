@@ -9,10 +9,9 @@ import { consoleLinkOf, readPasted } from '../input/pasted-input.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
 import { type Begin, MIN_ID_LENGTH, type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
-import { hexOfId } from '../ui/hex.ts';
 import { usePolled } from '../ui/polled.tsx';
 import { useAnswer } from '../ui/use-answer.ts';
-import { type SourceKind, signersOfSources } from './delivery-facts.tsx';
+import { acceptorsOf, type MessageSource, signersOfDestination } from './acceptance.ts';
 import type { Preflight } from './quorum.ts';
 import { QuorumControls } from './quorum-controls.tsx';
 import { changeChoice, chosenOptions, differencesOf, linkedSigning, NO_CHOICE, signLink } from './sign-choice.ts';
@@ -48,9 +47,9 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
   const decision = decideRequest(read.pasted, reading, options);
   const request = 'request' in decision ? decision.request : undefined;
   const session = useSession();
-  const sources = sourcesOf(reading, session);
-  const destination = useDestination(options, session);
-  const known = usePreflight(reading, options, destination?.value);
+  const source = useSource(reading, session);
+  const destination = useDestination(options.destinationBlockchainId, session);
+  const known = usePreflight({ reading, options, source, destination: destination?.value }, session);
   const { run } = runner;
   // Quorum and message may have been changed since the last request: what is shown is sent.
   const shownRequest = request ?? run?.request;
@@ -124,7 +123,7 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
             onDefaults={() => setChoice(NO_CHOICE)}
             known={known}
             destination={destination}
-            sources={sources}
+            sources={source?.kind}
             namedDestination={teleporterDestination(reading)}
             hasJustification={request?.kind !== 'transaction'}
           />
@@ -236,19 +235,21 @@ const SIGNABLE_EVERY_MS = 15_000;
 /** Codes for which a request fails whatever its message. */
 const SUBNET_PROBLEMS: readonly string[] = ['subnet_not_allowed', 'unknown_subnet'];
 
+interface PreflightOptions {
+  readonly reading: DecodedReading | undefined;
+  readonly options: SignOptions;
+  readonly source: MessageSource | undefined;
+  readonly destination: DestinationView | undefined;
+}
+
 /** Checks the message and the subnet that will sign it, before the request. */
-function usePreflight(
-  reading: DecodedReading | undefined,
-  options: SignOptions,
-  destination: DestinationView | undefined,
-): Preflight {
-  const session = useSession();
+function usePreflight({ reading, options, source, destination }: PreflightOptions, session: Session): Preflight {
   const { api, network } = session;
-  const typed = options.signingSubnetId.trim();
+  const namedSubnetId = options.signingSubnetId.trim();
   // A destination may accept other signers than those of the source.
   const hasDestination = options.destinationBlockchainId.trim() !== '';
-  const ofDestination = signersOfSources(destination, sourcesOf(reading, session))?.signingSubnetId;
-  const subnetId = typed || (hasDestination ? ofDestination : subnetOf(reading, session));
+  const ofRules = hasDestination ? signersOfDestination(destination, source) : source?.subnetId;
+  const subnetId = namedSubnetId || ofRules;
   const { value, error } = usePolled(
     async (signal) => {
       if (subnetId === undefined || subnetId.length < MIN_ID_LENGTH) return undefined;
@@ -259,38 +260,41 @@ function usePreflight(
     [network, subnetId],
   );
   const failure = error === undefined ? undefined : failureOf(error);
-  const isRefused = typed !== '' && ofDestination !== undefined && hexOfId(typed) !== hexOfId(ofDestination);
   const isFailing = failure !== undefined && SUBNET_PROBLEMS.includes(failure.code);
-  const refusal = isRefused ? 'The destination accepts the validators of another subnet only.' : undefined;
-  const problem = isFailing ? `${session.adviceOf(failure.code)?.meaning}.` : refusal;
   const isMessage = reading?.as === 'unsignedMessage' || reading?.as === 'signedMessage';
   return {
     messageNetworkId: isMessage ? reading.networkId : undefined,
     serviceNetworkId: session.networkId,
+    acceptors: acceptorsOf({ source, namedSubnetId, hasDestination, destination }),
     isDestinationsQuorum: hasDestination && options.quorum === undefined && destination === undefined,
     destinationQuorum: destination?.quorumPercentage,
     signable: failure === undefined ? value : undefined,
     isNetworkDown: session.networkProblem !== undefined,
-    subnetProblem: problem,
+    subnetProblem: isFailing ? `${session.adviceOf(failure.code)?.meaning}.` : undefined,
   };
 }
 
-/** Asks once the ID can be one. */
-function useDestination(options: SignOptions, { api, network }: Session) {
-  const blockchainId = options.destinationBlockchainId.trim();
+/** Asks how a chain verifies messages, once the ID can be one. */
+function useDestination(typed: string, { api, network }: Session) {
+  const blockchainId = typed.trim();
   const question = blockchainId.length < MIN_ID_LENGTH ? undefined : { network, blockchainId };
   return useAnswer(question, (asked, signal) => api.of(asked.network).destination(asked.blockchainId, { signal }));
 }
 
-function sourcesOf(reading: DecodedReading | undefined, session: Session): SourceKind | undefined {
-  if (reading === undefined || !('sourceChain' in reading || 'sourceBlockchainId' in reading)) return undefined;
-  if (reading.sourceChain === 'P') return 'p_chain';
-  return subnetOf(reading, session) === PRIMARY_NETWORK ? 'c_and_x_chain' : 'other_chains';
+/** The source of a message; undefined for what is no message, and while the subnet of its chain is being asked for. */
+function useSource(reading: DecodedReading | undefined, session: Session): MessageSource | undefined {
+  const chain = reading !== undefined && 'sourceBlockchainId' in reading ? reading.sourceBlockchainId : undefined;
+  const known = chain === undefined ? undefined : knownSubnetOf(chain, session);
+  const isOfNetwork = reading !== undefined && 'networkId' in reading && reading.networkId === session.networkId;
+  const asked = useDestination(known === undefined && isOfNetwork ? (chain ?? '') : '', session);
+  const subnetId = known ?? asked?.value?.subnetId;
+  if (chain === PRIMARY_NETWORK) return { kind: 'p_chain', subnetId };
+  if (subnetId === undefined) return undefined;
+  return { kind: subnetId === PRIMARY_NETWORK ? 'c_and_x_chain' : 'other_chains', subnetId };
 }
 
-function subnetOf(reading: DecodedReading | undefined, { devnet }: Session): string | undefined {
-  if (reading === undefined || !('sourceBlockchainId' in reading)) return undefined;
-  const { sourceChain, sourceBlockchainId } = reading;
-  if (sourceChain !== undefined || sourceBlockchainId === devnet?.primary.cChainID) return PRIMARY_NETWORK;
-  return sourceBlockchainId === devnet?.l1.blockchainID ? devnet.l1.subnetID : undefined;
+/** The subnet of a chain, without a request. The ID of the P-Chain is that of the primary network. */
+function knownSubnetOf(chain: string, { devnet, chains }: Session): string | undefined {
+  if (chain === PRIMARY_NETWORK || chain === chains.X || chain === chains.C) return PRIMARY_NETWORK;
+  return chain === devnet?.l1.blockchainID ? devnet.l1.subnetID : undefined;
 }

@@ -45,7 +45,7 @@ export function SubnetDetail({ subnetId, samples, isRecorded }: SubnetDetailProp
     <KeptPlace>
       {view === undefined ? (
         <NotLoaded error={error} onRetry={reload}>
-          <Card title={nameOf(subnetId) ?? shortened(subnetId)}>
+          <Card title={nameOf(subnetId, 'subnet') ?? shortened(subnetId)}>
             <p class="hint">Asking for its validators, and connecting them…</p>
           </Card>
         </NotLoaded>
@@ -66,7 +66,7 @@ function Subnet({ view, polled, samples, isRecorded }: SubnetProps): ComponentCh
   const history = useHistory(view.subnetId, isRecorded);
   return (
     <Card
-      title={nameOf(view.subnetId) ?? shortened(view.subnetId, 10, 8)}
+      title={nameOf(view.subnetId, 'subnet') ?? shortened(view.subnetId, 10, 8)}
       aside={
         <button type="button" class="button small" onClick={polled.reload}>
           Refresh

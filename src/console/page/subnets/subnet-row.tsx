@@ -20,7 +20,7 @@ export function SubnetRow({ subnet, isChosen = false, isNetworkDown }: SubnetRow
   const { subnetId, status, reason, isTracked } = subnet;
   const total = BigInt(subnet.totalWeight ?? '0');
   const connected = BigInt(subnet.connectedWeight ?? '0');
-  const name = nameOf(subnetId);
+  const name = nameOf(subnetId, 'subnet');
   const isUnknown = status === 'up' && (total === 0n || isNetworkDown);
   return (
     <li>

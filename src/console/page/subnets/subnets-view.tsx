@@ -15,8 +15,11 @@ export function SubnetsView({ subnetId }: { subnetId: string | undefined }): Com
   const session = useSession();
   const { api, network, facts } = session;
   const list = usePolled((signal) => api.of(network).subnets({ signal }), LIST_EVERY_MS, [network]);
-  const activity = usePolled(async (signal) => (facts.hasFigures ? api.activity(signal) : undefined), LIST_EVERY_MS, [
+  // A visitor without a key is not asked for one here.
+  const mayAsk = facts.areFiguresPublic || api.key !== '';
+  const activity = usePolled(async (signal) => (mayAsk ? api.activity(signal) : undefined), LIST_EVERY_MS, [
     network,
+    mayAsk,
   ]);
   const histories = activity.value?.networks.find(({ name }) => name === network)?.subnets;
   return (

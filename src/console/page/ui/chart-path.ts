@@ -25,29 +25,48 @@ export interface DrawnSeries {
 }
 
 /**
+ * Draws values at moments.
+ *
  * @param points undefined if there is no value
- * @param stepsFrom where the time of the first value begins, if each value is of the whole time since the point before
  * @param bottom y of the axis
  */
-export function drawSeries(
-  points: readonly (ChartPoint | undefined)[],
-  stepsFrom: number | undefined,
-  bottom: number,
-): DrawnSeries {
+export function drawSeries(points: readonly (ChartPoint | undefined)[], bottom: number): DrawnSeries {
   const drawn = { line: '', area: '', dots: '' };
-  const [first] = points;
-  const isStepped = stepsFrom !== undefined;
-  const all = isStepped && first !== undefined ? [[stepsFrom, first[1]] as const, ...points] : points;
-  for (const run of runsOf(all)) {
+  for (const run of runsOf(points)) {
     const [[x, y] = [0, 0], ...rest] = run;
     if (rest.length === 0) {
       drawn.dots += `M${x} ${y}h0`;
       continue;
     }
-    const line = `M${x} ${y}${rest.map(([toX, toY]) => (isStepped ? `V${toY}H${toX}` : `L${toX} ${toY}`)).join('')}`;
+    const line = `M${x} ${y}${rest.map(([toX, toY]) => `L${toX} ${toY}`).join('')}`;
     drawn.line += line;
     drawn.area += `${line}V${bottom}H${x}Z`;
   }
+  return drawn;
+}
+
+/**
+ * Draws counts, each of the whole time since the point before. Nothing is drawn for 0: a line on the axis would look like a count.
+ *
+ * @param from x at which the time of the first count begins
+ * @param bottom y of the axis
+ */
+export function drawCounts(points: readonly ChartPoint[], from: number, bottom: number): DrawnSeries {
+  const drawn = { line: '', area: '', dots: '' };
+  let run = '';
+  let before = from;
+  const endRun = (down: string): void => {
+    if (run === '') return;
+    drawn.line += run + down;
+    drawn.area += `${run}V${bottom}Z`;
+    run = '';
+  };
+  for (const [x, y] of points) {
+    if (y < bottom) run += `${run === '' ? `M${before} ${bottom}` : ''}V${y}H${x}`;
+    else endRun(`V${bottom}`);
+    before = x;
+  }
+  endRun('');
   return drawn;
 }
 

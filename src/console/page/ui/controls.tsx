@@ -1,6 +1,6 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { useSession } from '../session.ts';
+import { type IdKind, useSession } from '../session.ts';
 
 export function Card(props: {
   title: ComponentChildren;
@@ -297,19 +297,33 @@ export function Facts({ rows }: { rows: FactRows }): ComponentChild {
   );
 }
 
+/** Characters of a text that scrolls, also by the keyboard. */
+const LONG = 160;
+
 /** An ID, an address or a hash, with a button that copies it. */
 export function Id({ value, what }: { value: string; what: string }): ComponentChild {
   return (
     <span class="id">
-      <code>{value}</code>
+      {value.length > LONG ? (
+        <code tabIndex={0} role="region" aria-label={what}>
+          {value}
+        </code>
+      ) : (
+        <code>{value}</code>
+      )}
       <CopyButton text={value} what={what} />
     </span>
   );
 }
 
 /** The ID of a chain or a subnet, after its name if it has one. */
-export function NamedId(props: { value: string; name?: string | undefined; what: string }): ComponentChild {
+export function NamedId(props: {
+  value: string;
+  kind: IdKind;
+  name?: string | undefined;
+  what: string;
+}): ComponentChild {
   const { nameOf } = useSession();
-  const { value, name = nameOf(value), what } = props;
+  const { value, kind, name = nameOf(value, kind), what } = props;
   return [name && <strong>{name}</strong>, <Id value={value} what={what} />];
 }

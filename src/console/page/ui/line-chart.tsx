@@ -1,5 +1,5 @@
 import type { ComponentChild } from 'preact';
-import { drawSeries, niceTop, spanOf } from './chart-path.ts';
+import { drawCounts, drawSeries, niceTop, spanOf } from './chart-path.ts';
 import { Legend } from './controls.tsx';
 import { clockTime } from './figures.ts';
 
@@ -17,8 +17,10 @@ interface LineChartProps {
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
   readonly format: (value: number) => string;
-  /** Beginning of the first value's time, if each value is of the whole time since the one before: a count. */
+  /** Beginning of the axis; by default it is the first time. */
   readonly since?: number | undefined;
+  /** Each value is a count of the whole time since the one before, the first since the beginning of the axis. */
+  readonly areCounts?: boolean;
   /** Top of the scale; by default it is that of the values. */
   readonly max?: number;
 }
@@ -30,7 +32,7 @@ const TIME_LABELS = 5;
 
 /** Values over time. Its label has the last value, for screen readers. */
 export function LineChart(props: LineChartProps): ComponentChild {
-  const { label, times, series, format, since } = props;
+  const { label, times, series, format, since, areCounts = false } = props;
   const [from, to] = spanOf(since === undefined ? times : [since, ...times]);
   const top = props.max ?? niceTop(Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 1));
   const at = (time: number, value: number) =>
@@ -55,11 +57,19 @@ export function LineChart(props: LineChartProps): ComponentChild {
         >
           <path class="grid" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
           {series.map(({ name, colour, values, isFilled }) => {
-            const points = times.map((time, index) => {
-              const value = values[index];
-              return value === undefined ? undefined : at(time, value);
-            });
-            const { line, area, dots } = drawSeries(points, since === undefined ? undefined : 0, HEIGHT);
+            const { line, area, dots } = areCounts
+              ? drawCounts(
+                  times.map((time, index) => at(time, values[index] ?? 0)),
+                  0,
+                  HEIGHT,
+                )
+              : drawSeries(
+                  times.map((time, index) => {
+                    const value = values[index];
+                    return value === undefined ? undefined : at(time, value);
+                  }),
+                  HEIGHT,
+                );
             return (
               <g key={name} style={{ stroke: `var(--cell-${colour})`, fill: `var(--cell-${colour})` }}>
                 {isFilled && <path class="area" d={area} />}

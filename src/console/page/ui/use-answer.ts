@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { useSession } from '../session.ts';
 
 /** Wait after the last change, so that typing does not send a request for each key. */
 const QUIET_MS = 150;
@@ -20,15 +21,16 @@ interface Answer<T> {
 }
 
 /**
- * Asks the service again a moment after the question has changed. Until then there is no answer, because one to another question does not
- * answer this one.
+ * Asks the service again a moment after the question or the API key has changed. Until then there is no answer, because one to another question
+ * does not answer this one.
  */
 export function useAnswer<Question extends object, T>(
   question: Question | undefined,
   ask: (question: Question, signal: AbortSignal) => Promise<T>,
 ): Answer<T> | undefined {
   const [answer, setAnswer] = useState<Answer<T>>({});
-  const key = question && JSON.stringify(question);
+  const { api } = useSession();
+  const key = question && JSON.stringify([question, api.key]);
   useEffect(() => {
     if (question === undefined || key === undefined) return undefined;
     const leaving = new AbortController();

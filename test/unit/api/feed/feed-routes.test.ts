@@ -99,6 +99,61 @@ describe('GET messages', () => {
     expect(hasMore).toBe(false);
   });
 
+  test('goes backwards, the newest of all chains first, to the oldest', async () => {
+    const [a, b, c, d] = [emitted(10, 0), emitted(10, 2), emitted(13, 1), emitted(14, 0)];
+    const other = emitted(12, 0, { chainID: OTHER_CHAIN });
+    store.append(CHAIN, blocks(10, 14, [a, b, c, d]));
+    store.append(OTHER_CHAIN, blocks(10, 12, [other]));
+    sign(store, b, other);
+    const pages: (string | number)[][][] = [];
+    let page = await get({ before: 'recent', limit: '2' });
+    for (; page.hasMore; page = await get({ before: page.nextCursor, limit: '2' })) pages.push(blocksOf(page));
+    expect([...pages, blocksOf(page)]).toEqual([
+      [
+        [14, 0, 'pending'],
+        [13, 1, 'pending'],
+      ],
+      [
+        [12, 0, 'signed'],
+        [10, 2, 'signed'],
+      ],
+      [[10, 0, 'pending']],
+    ]);
+    const signed = await get({ before: 'recent', limit: '1', status: 'signed', sourceBlockchainId: CHAIN });
+    expect(blocksOf(signed)).toEqual([[10, 2, 'signed']]);
+    expect(signed.chains).toHaveLength(1);
+    expect(
+      (await get({ before: signed.nextCursor, limit: '1', status: 'signed', sourceBlockchainId: CHAIN })).messages,
+    ).toEqual([]);
+  });
+
+  test('goes backwards over messages of one time that have no room in a page', async () => {
+    const messages = Array.from({ length: 450 }, (_, logIndex) => emitted(10, logIndex));
+    store.append(CHAIN, blocks(10, 10, messages));
+    const first = await get({ before: 'recent', limit: '300' });
+    const second = await get({ before: first.nextCursor, limit: '300' });
+    const indices = [...first.messages, ...second.messages].map(({ logIndex }) => logIndex);
+    expect(indices).toEqual(messages.map(({ logIndex }) => logIndex).toReversed());
+    expect([first.hasMore, second.hasMore]).toEqual([true, false]);
+  });
+
+  test('takes no cursor of another direction, and not both directions', async () => {
+    const { nextCursor } = await get();
+    for (const query of [{ before: nextCursor }, { before: 'x' }]) {
+      expectError(await server.inject({ url: MESSAGES_PATH, query }), 400, /^before is no cursor/, 'invalid_request');
+    }
+    const both = { after: 'recent', before: 'recent' };
+    expectError(await server.inject({ url: MESSAGES_PATH, query: both }), 400, /^after and before/, 'invalid_request');
+    const older = await get({ before: 'recent' });
+    const after = { after: older.nextCursor };
+    expectError(
+      await server.inject({ url: MESSAGES_PATH, query: after }),
+      400,
+      /^after is a cursor of/,
+      'invalid_request',
+    );
+  });
+
   test('goes on after a cursor, and shows what was settled since', async () => {
     const messages = [10, 11, 12].map((block) => emitted(block, 0));
     store.append(CHAIN, blocks(10, 12, messages));

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
@@ -5,26 +6,33 @@ import { openConsole } from '../../../../src/console/server/console.ts';
 import type { ConsoleFacts } from '../../../../src/console/server/console-facts.ts';
 import { createPageFiles } from '../../../../src/console/server/page-files.ts';
 import { ERROR_CODES } from '../../../../src/http/errors/error-codes.ts';
+import type { ApiKey } from '../../../../src/http/request/client-identity.ts';
+import type { Server } from '../../../../src/http/request/http-server.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { createTestServer, expectError, scriptedNetwork } from '../../api/api-fixture.ts';
+import { createTestServer, expectError, limitedTo, scriptedNetwork } from '../../api/api-fixture.ts';
 
 const BROWSER = { accept: 'text/html,*/*;q=0.8', 'accept-encoding': 'gzip, deflate' };
 const files = createPageFiles();
 
 async function serve(options: Partial<Parameters<typeof openConsole>[0]> = {}) {
-  const networks = [scriptedNetwork({ subnets: { weights: () => [] } as never, feed: { chains: () => [] } as never })];
+  const {
+    networks = [scriptedNetwork({ subnets: { weights: () => [] } as never, feed: { chains: () => [] } as never })],
+    access = limitedTo(undefined),
+  } = options;
   const console = openConsole({
     networks,
     registry: new Registry(),
     clock: new FakeClock(),
     version: '1.2.3',
     hasDevnet: false,
-    hasFigures: true,
+    areFiguresPublic: true,
+    access,
     files,
     ...options,
   });
   const server = await createTestServer({
     networks,
+    access,
     startPage: console.sendPage,
     registerMore: (more) => console.registerRoutes(more),
   });
@@ -119,7 +127,8 @@ test('the facts say what the page cannot know', async () => {
     version: '1.2.3',
     networks: [{ name: 'fuji', aliases: ['testnet'] }],
     hasDevnet: false,
-    hasFigures: true,
+    areFiguresPublic: true,
+    isKeyNeeded: false,
   });
   expect(facts.errorCodes).toEqual(ERROR_CODES);
   expect(facts.example).toMatchObject({ message: expect.stringMatching(/^0x/) });
@@ -141,8 +150,38 @@ test('the figures are what the activity says', async () => {
   });
 });
 
-test('the figures are not there where the metrics have an address of their own', async () => {
-  const { server: other } = await serve({ hasFigures: false });
-  expectError(await other.inject('/console/activity'), 404, /no route/, 'not_found');
-  expect((await other.inject('/console/facts')).json()).toMatchObject({ hasFigures: false });
+test('the figures are for operators where the metrics have an address of their own', async () => {
+  const activity = (other: Server, headers = {}) => other.inject({ url: '/console/activity', headers });
+  const operator = limitedTo(undefined, undefined, { operateWithoutKey: true });
+  const { server: local } = await serve({ areFiguresPublic: false, access: operator });
+  expect((await local.inject('/console/facts')).json()).toMatchObject({ areFiguresPublic: false });
+  expect((await activity(local)).json()).toMatchObject({ networks: [{ name: 'fuji' }] });
+  expectError(await activity(local, { 'x-forwarded-for': '10.0.0.1' }), 403, /machine of the service/, 'forbidden');
+
+  const key = (name: string, routes: ApiKey['routes']): ApiKey => {
+    return { name, sha256: createHash('sha256').update(name).digest(), unitsPerMinute: 100, routes };
+  };
+  const apiKeys = [key('operator', ['operate']), key('client', ['aggregation'])];
+  const keyed = limitedTo(undefined, undefined, { apiKeys });
+  const { server: other } = await serve({ areFiguresPublic: false, access: keyed });
+  expectError(await activity(other), 401, /the figures are shown for an API key/, 'unauthorized');
+  expectError(await activity(other, { 'x-service-api-key': 'client' }), 403, /right operate/, 'forbidden');
+  expect((await activity(other, { 'x-service-api-key': 'operator' })).statusCode).toBe(200);
+});
+
+test('the facts say that a key is needed, as the rules of access have it now', async () => {
+  const access = limitedTo(undefined);
+  const { server: other } = await serve({ access });
+  const isKeyNeeded = async () => ((await other.inject('/console/facts')).json() as ConsoleFacts).isKeyNeeded;
+  expect(await isKeyNeeded()).toBe(false);
+  access.rules = { ...access.rules, requireKey: true };
+  expect(await isKeyNeeded()).toBe(true);
+});
+
+test('the chains of the primary network have their names on every network', async () => {
+  const chains = { P: '1', X: '2', C: '3' } as never;
+  const networks = [scriptedNetwork({ primaryChains: { find: async () => chains } })];
+  const { server: other } = await serve({ networks });
+  expect((await other.inject('/console/chains/fuji')).json()).toEqual(chains);
+  expectError(await other.inject('/console/chains/other'), 404, /no network other/, 'unknown_network');
 });

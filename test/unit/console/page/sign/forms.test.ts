@@ -9,15 +9,16 @@ import { readTokenTransfer } from '../../../../../src/console/page/inspect/token
 import { HERE, verificationBody } from '../../../../../src/console/page/inspect/verification-body.ts';
 import { placeOf } from '../../../../../src/console/page/session.ts';
 import { adviceOn, sentenceOf, standOf } from '../../../../../src/console/page/sign/failure-words.ts';
+import { consequencesOf, type Preflight, quorumOf } from '../../../../../src/console/page/sign/quorum.ts';
+import { DEFAULT_OPTIONS, decideRequest, optionsOfBody } from '../../../../../src/console/page/sign/sign-request.ts';
 import {
+  curlOf,
   deliverCalldata,
   GET_VERIFIED_WARP_MESSAGE,
   RECEIVE_CROSS_CHAIN_MESSAGE,
   readCalldata,
-} from '../../../../../src/console/page/sign/predicate.ts';
-import { consequencesOf, type Preflight, quorumOf } from '../../../../../src/console/page/sign/quorum.ts';
-import { DEFAULT_OPTIONS, decideRequest, optionsOfBody } from '../../../../../src/console/page/sign/sign-request.ts';
-import { curlOf, sdkOf } from '../../../../../src/console/page/sign/snippets.ts';
+  sdkOf,
+} from '../../../../../src/console/page/sign/snippets.ts';
 import { bytesToHex } from '../../../../../src/lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../../../../src/lib/encoding/cb58.ts';
 
@@ -33,17 +34,35 @@ describe('the quorum', () => {
     messageNetworkId: 1337,
     serviceNetworkId: 1337,
     subnetProblem: undefined,
+    acceptors: 'all' as const,
     destinationQuorum: undefined,
     isDestinationsQuorum: false,
     isNetworkDown: false,
   };
+
+  const OF_80 = { acceptors: 'destination', destinationQuorum: 80 } as const;
 
   test('that is reached is in whole percent, rounded down', () => {
     expect([quorumOf(669n, 1_000n), quorumOf(1n, 0n)]).toEqual([66, 0]);
   });
 
   test.each<[number, number, bigint, string, RegExp, Partial<Preflight>]>([
-    [67, 0, 100n, 'good good good', /Accepted by the P-Chain/, {}],
+    [67, 0, 100n, 'good good good', /^Accepted by the P-Chain, the C-Chain and L1s that ask for up to 67 %\.$/m, {}],
+    [
+      67,
+      0,
+      100n,
+      'good good good',
+      /^Accepted by the P-Chain and the C-Chain\. An L1 .* own/,
+      { acceptors: 'primary' },
+    ],
+    [67, 0, 100n, 'good good good', /^Accepted by the C-Chain\. An L1 .* own/, { acceptors: 'c_chain' }],
+    [67, 0, 100n, 'warn good good', /the P-Chain, the C-Chain .* refuse these/, { acceptors: 'signing_subnet' }],
+    [67, 0, 100n, 'good good good', /^Enough for chains that accept these signers/, { acceptors: 'unknown' }],
+    [67, 0, 100n, 'bad good', /^No chain accepts it/, { acceptors: 'none' }],
+    [67, 0, 100n, 'bad good', /^The destination accepts .* another/, { acceptors: 'none', destinationQuorum: 67 }],
+    [67, 0, 100n, 'warn good good', /if it accepts these signers/, { acceptors: 'unknown', destinationQuorum: 67 }],
+    [67, 0, 100n, 'good good', /^Up to/, { acceptors: undefined }],
     [50, 0, 100n, 'warn good good', /Below 67 %/, {}],
     [100, 0, 100n, 'good warn good', /Every validator must sign/, {}],
     [67, 10, 70n, 'good good good warn', /its buffer is not/, {}],
@@ -51,8 +70,8 @@ describe('the quorum', () => {
     [67, 0, 100n, 'bad good good', /^This message is of network ID 1; .* network ID 1337/, { messageNetworkId: 1 }],
     [67, 0, 100n, 'bad good good', /^Not this one\./, { subnetProblem: 'Not this one.' }],
     [67, 0, 66n, 'good', /^The destination decides/, { isDestinationsQuorum: true }],
-    [67, 0, 100n, 'bad good good', /^Below 80 %, which the destination demands/, { destinationQuorum: 80 }],
-    [80, 0, 100n, 'good good good', /^Accepted by the destination/, { destinationQuorum: 80 }],
+    [67, 0, 100n, 'bad good good', /^Below 80 %, which the destination demands/, OF_80],
+    [80, 0, 100n, 'good good good', /^Accepted by the destination/, OF_80],
     [67, 0, 100n, 'bad good good', /^Not now: the service can sign nothing/, { isNetworkDown: true }],
     [80, 30, 100n, 'bad good good good', /^The quorum and its buffer add up to 110 %/, {}],
   ])('%i %% and %i %% more, where %i %% can sign: %s', (quorum, buffer, signableWeight, tones, text, more) => {

@@ -39,10 +39,10 @@ describe('options', () => {
       buffer: 5,
     });
     expect(differencesOf(choice)).toEqual([
-      { label: 'Signing subnet', value: 'S', isId: true, isOfText: true },
-      { label: 'Quorum', value: '80 %', isId: false, isOfText: false },
-      { label: 'Buffer', value: '5 %', isId: false, isOfText: true },
-      { label: 'P-Chain height', value: '7', isId: false, isOfText: false },
+      { label: 'Signing subnet', value: 'S', idKind: 'subnet', isOfText: true },
+      { label: 'Quorum', value: '80 %', idKind: undefined, isOfText: false },
+      { label: 'Buffer', value: '5 %', idKind: undefined, isOfText: true },
+      { label: 'P-Chain height', value: '7', idKind: undefined, isOfText: false },
     ]);
   });
 

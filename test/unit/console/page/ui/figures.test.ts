@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { drawSeries, niceTop, spanOf } from '../../../../../src/console/page/ui/chart-path.ts';
+import { drawCounts, drawSeries, niceTop, spanOf } from '../../../../../src/console/page/ui/chart-path.ts';
 import {
   ago,
   bytes,
@@ -30,9 +30,17 @@ test('a chart begins with its first time, and shows ten minutes at least', () =>
 test('a chart has a line where values are neighbours, and a point where one is alone', () => {
   const points = [[0, 9] as const, undefined, [2, 5] as const, [3, 4] as const, undefined, [5, 1] as const];
   const drawn = { line: 'M2 5L3 4', area: 'M2 5L3 4V10H2Z', dots: 'M0 9h0M5 1h0' };
-  expect(drawSeries(points, undefined, 10)).toEqual(drawn);
-  // The first count is of the time from 1 to 2.
-  expect(drawSeries(points.slice(2), 1, 10).line).toBe('M1 5V5H2V4H3');
+  expect(drawSeries(points, 10)).toEqual(drawn);
+});
+
+test('a chart of counts has a step for each, of the time since the one before, and nothing where none was', () => {
+  const points = [[2, 5] as const, [3, 4] as const, [4, 10] as const, [5, 10] as const, [6, 1] as const];
+  expect(drawCounts(points, 1, 10)).toEqual({
+    line: 'M1 10V5H2V4H3V10M5 10V1H6',
+    area: 'M1 10V5H2V4H3V10ZM5 10V1H6V10Z',
+    dots: '',
+  });
+  expect(drawCounts(points.slice(2, 4), 1, 10)).toEqual({ line: '', area: '', dots: '' });
 });
 
 test('a chart has a round number at its top', () => {
