@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TProperties, Type } from 'typebox';
 import { AggregationBody } from '../api/aggregation/parse-aggregation-request.ts';
 import { oneOf, optionalText, text } from '../lib/encoding/schema.ts';
 import type { BlockchainID, NodeID, SubnetID, TxID, ValidationID } from '../warp/ids.ts';
@@ -65,13 +65,19 @@ const MAX_MESSAGES = 10_000;
 /** The most that the Warp precompile sends (24 KiB). */
 const MAX_PAYLOAD_DIGITS = 2 * 24 * 1024;
 
-const HexBytes = (description: string) =>
-  Type.String({ pattern: '^(0x)?([0-9a-fA-F]{2})*$', maxLength: 2 + 2 * MAX_PAYLOAD_DIGITS, description });
+/** Larger numbers lose digits in JSON. */
+const amount = (description?: string) =>
+  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, ...(description !== undefined && { description }) });
 
 const L1ValidatorBody = {
   nodeId: text(),
-  weight: Type.Integer({ minimum: 0 }),
-  blsPublicKey: Type.Optional(HexBytes('48 bytes; left out, it is the key of the node of the devnet with this NodeID')),
+  weight: amount(),
+  blsPublicKey: Type.Optional(
+    Type.String({
+      pattern: '^(0x)?[0-9a-fA-F]{96}$',
+      description: 'Left out, it is the key of the node of the devnet with this NodeID',
+    }),
+  ),
 };
 
 export type EmitBody = Static<typeof EmitSchema>;
@@ -107,9 +113,7 @@ export const EmitSchema = Type.Object(
       Type.Object(
         {
           ...L1ValidatorBody,
-          expiry: Type.Optional(
-            Type.Integer({ minimum: 0, description: 'In Unix seconds; half a day from now by default' }),
-          ),
+          expiry: Type.Optional(amount('In Unix seconds; half a day from now by default')),
         },
         { additionalProperties: false, description: 'Sends a RegisterL1Validator message' },
       ),
@@ -118,8 +122,8 @@ export const EmitSchema = Type.Object(
       Type.Object(
         {
           validationId: text(),
-          weight: Type.Integer({ minimum: 0, description: '0 removes the validator' }),
-          nonce: Type.Optional(Type.Integer({ minimum: 0, description: 'The next one by default' })),
+          weight: amount('0 removes the validator'),
+          nonce: Type.Optional(amount('The next one by default')),
         },
         { additionalProperties: false, description: 'Sends an L1ValidatorWeight message' },
       ),
@@ -147,55 +151,53 @@ export const MessagesSchema = Type.Object(
   { description: 'As many as asked for' },
 );
 
-export type IssueBody = Static<typeof IssueSchema>;
-
 /** Validators of one conversion. */
 const MAX_CONVERSION_VALIDATORS = 100;
 
-export const IssueSchema = Type.Object(
-  {
-    type: oneOf([
-      'BaseTx',
-      'ConvertSubnetToL1Tx',
-      'RegisterL1ValidatorTx',
-      'SetL1ValidatorWeightTx',
-      'IncreaseL1ValidatorBalanceTx',
-      'DisableL1ValidatorTx',
-    ]),
-    message: Type.Optional(
-      HexBytes(
-        "The signed message of the L1's validator manager, for RegisterL1ValidatorTx and SetL1ValidatorWeightTx",
-      ),
-    ),
-    balance: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'In nAVAX, for RegisterL1ValidatorTx (1 AVAX by default) and IncreaseL1ValidatorBalanceTx',
-      }),
-    ),
-    validationId: optionalText('For IncreaseL1ValidatorBalanceTx and DisableL1ValidatorTx'),
-    subnetId: optionalText('For ConvertSubnetToL1Tx; left out, a new subnet is converted'),
+const transaction = <const Name extends string, const Fields extends TProperties>(name: Name, fields: Fields) =>
+  Type.Object({ type: Type.Literal(name), ...fields }, { additionalProperties: false, title: name });
+const SignedMessage = Type.String({
+  pattern: '^(0x)?([0-9a-fA-F]{2})*$',
+  maxLength: 2 + 2 * MAX_PAYLOAD_DIGITS,
+  description: "The signed message of the L1's validator manager",
+});
+const Balance = amount('In nAVAX');
+
+const TRANSACTIONS = [
+  transaction('BaseTx', {}),
+  transaction('ConvertSubnetToL1Tx', {
+    validators: Type.Array(Type.Object(L1ValidatorBody, { additionalProperties: false }), {
+      maxItems: MAX_CONVERSION_VALIDATORS,
+    }),
+    subnetId: optionalText('Left out, a new subnet is converted'),
     managerChain: Type.Optional(
-      oneOf(
-        ['C', 'L1'],
-        "For ConvertSubnetToL1Tx: the chain of the validator manager, C by default, or the devnet's L1",
-      ),
+      oneOf(['C', 'L1'], "The chain of the validator manager: C by default, or that of the devnet's L1"),
     ),
     managerAddress: Type.Optional(
       Type.String({
         pattern: '^(0x)?[0-9a-fA-F]{40}$',
-        description: 'For ConvertSubnetToL1Tx: the validator manager; left out, the account of its chain',
+        description: 'The validator manager; left out, the account of its chain',
       }),
     ),
-    validators: Type.Optional(
-      Type.Array(Type.Object(L1ValidatorBody, { additionalProperties: false }), {
-        maxItems: MAX_CONVERSION_VALIDATORS,
-        description: 'For ConvertSubnetToL1Tx',
-      }),
-    ),
-  },
-  { additionalProperties: false, examples: [{ type: 'BaseTx' }] },
-);
+  }),
+  transaction('RegisterL1ValidatorTx', {
+    message: SignedMessage,
+    balance: Type.Optional(amount('In nAVAX; 1 AVAX by default')),
+  }),
+  transaction('SetL1ValidatorWeightTx', { message: SignedMessage }),
+  transaction('IncreaseL1ValidatorBalanceTx', { validationId: text(), balance: Balance }),
+  transaction('DisableL1ValidatorTx', { validationId: text() }),
+] as const;
+
+export type IssueBody = Static<(typeof TRANSACTIONS)[number]>;
+
+/** With a discriminator, so that an error is about the fields of the named transaction. */
+export const IssueSchema = Type.Unsafe<IssueBody>({
+  type: 'object',
+  discriminator: { propertyName: 'type' },
+  oneOf: TRANSACTIONS,
+  examples: [{ type: 'BaseTx' }],
+});
 
 export const IssuedSchema = Type.Object(
   {

@@ -53,13 +53,14 @@ EXPLAINED_REFUSALS = {
     # Rules between two parameters; the description of each operation names them.
     "rule between parameters": r"must be below endBlock|must not be above|is a filter of the P-Chain only|is a filter that needs "
     r"addresses|delegationFee works on mainnet only|must be addresses of |quorum(Percentage|-percentage).*(at most|more than) 100|"
-    r"both (a )?|cannot both|either message or justification|not both|only one of|and must not differ",
+    r"both (a )?|cannot both|either message or justification|not both|only one of|and must not differ|"
+    r"is not for messages of a validator manager|register and setWeight are two messages",
     # A text of 78 digits may have more than 256 bits.
     "256 bits": r"must be a number of up to 256 bits",
     # What IDs, messages, justifications and indices of logs are in hex, cb58 or decimal: described in words, as the service's own words say more than
     # that a text fails to match a pattern.
     "form of an ID, a message or a justification": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|"
-    r"validationId|destinationBlockchainId|txHash|logIndex|messageId|transaction|client) ",
+    r"validationId|destinationBlockchainId|txHash|logIndex|messageId|transaction|client|nodeId|blsPublicKey) ",
     # The content of a message, or what the P-Chain has to it.
     "content of a message": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|validationId|"
     r"destinationBlockchainId|txHash|pChainHeight|p-?chain-height): ",
@@ -67,6 +68,8 @@ EXPLAINED_REFUSALS = {
     "refusal of the validators": r"^(failed to collect a threshold of signatures: )?failed to collect a threshold of stake: .*no later block changes this, so do not try again$",
     # Validators without a key or balance, which no answer of others makes up for.
     "quorum out of reach": r"^failed to collect a threshold of stake: .*it stays out of reach until the validators change$",
+    # The devnet's P-Chain verifies the message of a transaction, and executes it.
+    "words of the P-Chain": r"^couldn't issue tx: ",
     # A token is what an earlier answer gave.
     "token of a page": r"^pageToken is not a token of this service",
     # The Go aggregator's words for the same, before ours.

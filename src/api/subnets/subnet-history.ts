@@ -2,16 +2,15 @@ import { type Static, Type } from 'typebox';
 import { recordErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { pageOf, parsePageToken } from '../../http/parameters/page-token.ts';
-import { parseID } from '../../http/parameters/parse-fields.ts';
+import { parseID, parseNode } from '../../http/parameters/parse-fields.ts';
 import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/request/route-access.ts';
-import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
-import { type NodeID, parseNodeID, type SubnetID } from '../../warp/ids.ts';
+import type { SubnetID } from '../../warp/ids.ts';
 import {
   presentRecordedValidator,
   presentSubnetRecord,
@@ -89,7 +88,7 @@ export function registerSubnetHistory(server: Server, { network, networkOf, onRe
     async (request, reply) => {
       const { params } = request;
       const subnetID = parseID<SubnetID>('subnetId', params.subnetId);
-      const nodeID = parseNode(params.nodeId);
+      const nodeID = parseNode('nodeId', params.nodeId);
       const record = await networkOf(request).record?.validator(subnetID, nodeID);
       if (record === undefined) throw notRecorded(subnetID);
       if (record === 'no validator') {
@@ -112,12 +111,6 @@ function parsePage(subnetID: SubnetID, query: Static<typeof HistoryQuery>) {
     throw badRequest('since cannot be combined with pageToken, which has the beginning of the first page');
   }
   return { offset, since: since === '' ? undefined : Number(since) };
-}
-
-function parseNode(given: string): NodeID {
-  const nodeID = attempt(() => parseNodeID(given));
-  if (nodeID instanceof ParseError) throw badRequest(`nodeId ${nodeID.reason}`, { cause: nodeID });
-  return nodeID;
 }
 
 function notRecorded(subnetID: SubnetID): HttpError {

@@ -51,6 +51,9 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet, pathName: s
         operationId: 'devnetMessages',
         tags,
         summary: 'Makes an EVM chain of the devnet emit messages, or a validator manager send one',
+        description:
+          'Either `register` or `setWeight` sends the message of a validator manager, and takes `subnetId` alone beside it: chain, sender, ' +
+          'payload and count are its own.',
         body: EmitSchema,
         response: { 200: MessagesSchema },
       },

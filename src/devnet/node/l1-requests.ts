@@ -1,8 +1,10 @@
+import { nobleBackend } from '../../bls/backends/noble-backend.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
-import { parseField, parseID } from '../../http/parameters/parse-fields.ts';
+import { parseField, parseID, parseNode } from '../../http/parameters/parse-fields.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ConversionData, ConversionValidator } from '../../warp/conversion-data.ts';
-import { nodeIDBytes, parseNodeID, type SubnetID, type ValidationID } from '../../warp/ids.ts';
+import { nodeIDBytes, type SubnetID, type ValidationID } from '../../warp/ids.ts';
 import {
   encodeL1Message,
   type L1Message,
@@ -30,49 +32,33 @@ export interface ManagerMessage {
   readonly validationID: ValidationID;
 }
 
-type ValidatorBody = NonNullable<IssueBody['validators']>[number];
-
-/** The fields of each transaction besides `type`: those that it needs, and those that may be left out. */
-const FIELDS: Readonly<
-  Record<IssueBody['type'], { readonly needed: readonly Field[]; readonly optional?: readonly Field[] }>
-> = {
-  BaseTx: { needed: [] },
-  ConvertSubnetToL1Tx: { needed: ['validators'], optional: ['subnetId', 'managerChain', 'managerAddress'] },
-  RegisterL1ValidatorTx: { needed: ['message'], optional: ['balance'] },
-  SetL1ValidatorWeightTx: { needed: ['message'] },
-  IncreaseL1ValidatorBalanceTx: { needed: ['validationId', 'balance'] },
-  DisableL1ValidatorTx: { needed: ['validationId'] },
-};
-type Field = Exclude<keyof IssueBody, 'type'>;
+type Conversion = Extract<IssueBody, { type: 'ConvertSubnetToL1Tx' }>;
+type ValidatorBody = Conversion['validators'][number];
 
 /** Returns the transaction that a client wants to issue. @throws {HttpError} naming the field */
 export function parseIssueBody(body: IssueBody, parts: L1RequestParts): TransactionContent {
-  const { type: name } = body;
-  const { needed, optional = [] } = FIELDS[name];
-  const missing = needed.find((field) => body[field] === undefined);
-  if (missing !== undefined) throw badRequest(`${missing} is missing: a ${name} needs it`);
-  const given = Object.keys(body).filter((field): field is Field => field !== 'type');
-  const unused = given.find((field) => !needed.includes(field) && !optional.includes(field));
-  if (unused !== undefined) throw badRequest(`${unused} is no field of a ${name}`);
-  const { message = '', validationId = '' } = body;
-  switch (name) {
+  switch (body.type) {
     case 'BaseTx':
-      return { name };
+      return { name: body.type };
     case 'ConvertSubnetToL1Tx':
-      return { name, data: parseConversion(body, parts) };
-    case 'RegisterL1ValidatorTx':
-      return { name, message: parseBytes('message', message), balance: BigInt(body.balance ?? INITIAL_BALANCE) };
+      return { name: body.type, data: parseConversion(body, parts) };
+    case 'RegisterL1ValidatorTx': {
+      const { type: name, message, balance = INITIAL_BALANCE } = body;
+      return { name, message: parseBytes('message', message), balance: BigInt(balance) };
+    }
     case 'SetL1ValidatorWeightTx':
-      return { name, message: parseBytes('message', message) };
-    case 'IncreaseL1ValidatorBalanceTx':
-      return { name, validationID: parseID('validationId', validationId), balance: BigInt(body.balance ?? 0) };
+      return { name: body.type, message: parseBytes('message', body.message) };
+    case 'IncreaseL1ValidatorBalanceTx': {
+      const { type: name, validationId, balance } = body;
+      return { name, validationID: parseID('validationId', validationId), balance: BigInt(balance) };
+    }
     case 'DisableL1ValidatorTx':
-      return { name, validationID: parseID('validationId', validationId) };
+      return { name: body.type, validationID: parseID('validationId', body.validationId) };
   }
 }
 
 function parseConversion(
-  { subnetId, managerChain = 'C', managerAddress, validators = [] }: IssueBody,
+  { subnetId, managerChain = 'C', managerAddress, validators }: Conversion,
   parts: L1RequestParts,
 ): ConversionData {
   const chain = chainNamed(managerChain, parts);
@@ -133,10 +119,20 @@ function weightOf(
 }
 
 function parseValidator({ nodeId, weight, blsPublicKey }: ValidatorBody, parts: L1RequestParts): ConversionValidator {
-  const nodeID = parseField('nodeId', nodeId, () => parseNodeID(nodeId));
-  const key = blsPublicKey === undefined ? parts.publicKeyOf(nodeID) : parseBytes('blsPublicKey', blsPublicKey);
+  const nodeID = parseNode('nodeId', nodeId);
+  const key = blsPublicKey === undefined ? parts.publicKeyOf(nodeID) : parsePublicKey(blsPublicKey);
   if (key === undefined) throw badRequest(`nodeId ${nodeID} is no node of the devnet: give its blsPublicKey too`);
   return { nodeID: nodeIDBytes(nodeID), blsPublicKey: key, weight: BigInt(weight) };
+}
+
+/** The P-Chain would want a proof of possession, too. */
+function parsePublicKey(hex: string): Uint8Array {
+  return parseField('blsPublicKey', hex, () => {
+    const bytes = parseHex(hex, 'blsPublicKey');
+    const point = attempt(() => nobleBackend.parsePublicKey(bytes));
+    if (point instanceof ParseError) throw new ParseError('blsPublicKey', point.reason);
+    return bytes;
+  });
 }
 
 function parseBytes(field: string, hex: string): Uint8Array {

@@ -17,7 +17,7 @@ export function describeValidation(
   if (problem === undefined) return 'the request is not valid';
   const field = problem.instancePath.slice(1).replaceAll('/', '.');
   if (problem.keyword === 'additionalProperties') {
-    return describeUnknownField(String(problem.params['additionalProperty']), request, context);
+    return describeUnknownField(problem, request, context);
   }
   if (field === '' && context === 'body' && request.body === undefined) return MISSING_BODY;
   const subject = field === '' ? (context ?? 'body') : field;
@@ -26,32 +26,40 @@ export function describeValidation(
       return `${field === '' ? '' : `${field}.`}${String(problem.params['missingProperty'])} is missing`;
     case 'enum':
       return `${subject} must be one of ${(problem.params['allowedValues'] as readonly unknown[]).join(', ')}`;
+    case 'discriminator':
+      return describeForms(String(problem.params['tag']), request);
     case 'type':
     case 'minimum':
     case 'maximum':
-      return `${subject} must be ${describeAllowed(problem, field, request)}`;
+      return `${subject} ${describeAllowed(problem, field, request)}`;
     default:
       return `${subject} ${problem.message ?? 'is not valid'}`;
   }
 }
 
-/** Returns the type and, for an integer, both ends of its range. */
-function describeAllowed({ params }: Problem, field: string, request: FastifyRequest): string {
-  const { type: typeOfField, minimum, maximum } = fieldsOf(request, 'body')[field] ?? {};
+/** Returns the type and, for an integer of the body itself, both ends of its range. */
+function describeAllowed(problem: Problem, field: string, request: FastifyRequest): string {
+  const known = fieldsOf(problem, request, 'body')[field] ?? {};
+  const { type: typeOfField = problem.params['type'] as FieldSchema['type'], minimum, maximum } = known;
+  if (typeOfField === undefined) return problem.message ?? 'is not valid';
   // Null means the same as leaving the field out, so it is not advertised.
-  const type = String(typeOfField ?? params['type']).replace(',null', '');
+  const type = [typeOfField]
+    .flat()
+    .filter((each) => each !== 'null')
+    .join(',');
   const range = minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`;
   const isNumberInQuotes = type === 'integer' && /^\d+$/.test(String(textAt(request, field)));
-  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${range}${isNumberInQuotes ? ', without quotes' : ''}`;
+  return `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${range}${isNumberInQuotes ? ', without quotes' : ''}`;
 }
 
 function describeUnknownField(
-  name: string,
+  problem: Problem,
   request: FastifyRequest,
   context: FastifyError['validationContext'],
 ): string {
+  const name = String(problem.params['additionalProperty']);
   const isOfQuery = context === 'querystring';
-  const known = Object.keys(fieldsOf(request, isOfQuery ? 'querystring' : 'body'));
+  const known = Object.keys(fieldsOf(problem, request, isOfQuery ? 'querystring' : 'body'));
   const nearest = nearestName(plain(name), known.map(plain));
   const meant =
     known.find((candidate) => plain(candidate) === nearest) ??
@@ -75,15 +83,33 @@ interface FieldSchema {
   readonly type?: string | readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly const?: string;
 }
 
-/** Returns the route's schema of each field of the body, or of each parameter of the query. */
-function fieldsOf(
-  { routeOptions }: FastifyRequest,
-  part: 'body' | 'querystring',
-): Readonly<Record<string, FieldSchema>> {
-  const schema = routeOptions.schema as Record<string, { properties?: Record<string, FieldSchema> }> | undefined;
-  return schema?.[part]?.properties ?? {};
+type FieldSchemas = Readonly<Record<string, FieldSchema>>;
+
+interface RequestSchema {
+  readonly properties?: FieldSchemas;
+  /** Forms of a body, which one field tells apart. */
+  readonly oneOf?: readonly { readonly properties?: FieldSchemas }[];
+}
+
+/** Returns the values of the field that selects one of several forms of a body. */
+function describeForms(field: string, request: FastifyRequest): string {
+  const { oneOf = [] } = schemaOf(request, 'body');
+  return `${field} must be one of ${oneOf.map(({ properties }) => properties?.[field]?.const).join(', ')}`;
+}
+
+/** Returns the schema of each field of the body, in the form that the problem is about, or of each parameter of the query. */
+function fieldsOf({ schemaPath }: Problem, request: FastifyRequest, part: 'body' | 'querystring'): FieldSchemas {
+  const { properties, oneOf = [] } = schemaOf(request, part);
+  const [, form] = /^#\/oneOf\/(\d+)\//.exec(schemaPath) ?? [];
+  return properties ?? oneOf[Number(form)]?.properties ?? {};
+}
+
+function schemaOf({ routeOptions }: FastifyRequest, part: 'body' | 'querystring'): RequestSchema {
+  const schema = routeOptions.schema as Partial<Record<typeof part, RequestSchema>> | undefined;
+  return schema?.[part] ?? {};
 }
 
 /** Returns the client's value of a field of the body if it is a string. */

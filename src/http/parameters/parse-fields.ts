@@ -2,7 +2,9 @@ import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import {
   type BlockchainID,
   type MessageID,
+  type NodeID,
   parseHexOrCb58Id,
+  parseNodeID,
   type SubnetID,
   type TxID,
   type ValidationID,
@@ -22,6 +24,13 @@ export function parseField<T>(name: string, text: string, parse: () => T): T {
 
 export function parseID<T extends AnyID>(name: string, text: string): T {
   return parseField(name, text, () => parseHexOrCb58Id<T>(text, name));
+}
+
+/** @throws {HttpError} naming the field */
+export function parseNode(name: string, text: string): NodeID {
+  const nodeID = attempt(() => parseNodeID(text));
+  if (nodeID instanceof ParseError) throw badRequest(`${name} ${nodeID.reason}`, { cause: nodeID });
+  return nodeID;
 }
 
 /** Parses an optional ID. An empty text is an error, because its client may have meant an ID other than the default. */

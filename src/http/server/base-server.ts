@@ -134,6 +134,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
         removeAdditional: false,
         coerceTypes: false,
         useDefaults: false,
+        discriminator: true,
         validateSchema: false,
         meta: false,
       },
