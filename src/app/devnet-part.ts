@@ -82,6 +82,7 @@ function createAggregationExamples(devnet: Devnet, network: string): Aggregation
       method === 'GET' && !path.includes('?') ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
     ),
     ...(validationId !== undefined && { validationId }),
+    l1: devnet.subnets.l1.subnetID,
   };
 }
 

@@ -48,7 +48,7 @@ export function addExamples(document: Document, examples: AggregationExamples | 
 }
 
 function addServedExamples(operation: Operation, examples: AggregationExamples): void {
-  const { network, requests, transactions, validationId } = examples;
+  const { network, requests, transactions, validationId, l1 } = examples;
   const { operationId, tags: [tag = ''] = [], parameters = [], requestBody } = operation;
   if (!TAGS_OF_SERVED_NETWORKS.includes(tag)) return;
   for (const parameter of parameters) {
@@ -56,6 +56,7 @@ function addServedExamples(operation: Operation, examples: AggregationExamples):
     if (operationId === 'getDestination' && parameter.name === 'blockchainId') parameter.example = P_CHAIN_ID;
     if (parameter.name === 'txHash' && transactions.length > 0) parameter.examples = named(transactions);
     if (parameter.name === 'validationId' && validationId !== undefined) parameter.example = validationId;
+    if (operationId === 'listUptimes' && parameter.name === 'subnetId' && l1 !== undefined) parameter.example = l1;
   }
   const body = requestBody?.content?.['application/json'];
   if (body === undefined) return;

@@ -15,6 +15,8 @@ export interface AggregationExamples {
   readonly transactions: readonly { readonly name: string; readonly value: string }[];
   /** Validation of an L1 validator whose uptime can be proven. */
   readonly validationId?: string;
+  /** An L1 whose validators have uptimes. */
+  readonly l1?: string;
 }
 
 /**

@@ -15,8 +15,6 @@ const EXPECTED_ERRORS: Readonly<Record<string, number>> = {
   verifySignedMessage: 400,
   getRequest: 404,
   getValidatorHistory: 404,
-  // The example of a subnet is the primary network, which has no L1 validators.
-  listUptimes: 400,
   getMessage: 404,
   replayMessages: 404,
   forgetChain: 404,
