@@ -26,8 +26,8 @@ export function createMessageSelector(database: DatabaseSync, readable: (row: Ro
   function page(query: MessageQuery): readonly FeedMessage[] {
     const { after, limit, order = 'oldest_first' } = query;
     const [filters, values] = filtersOf(query);
-    const { comparison, columns, sign } = ORDERS[order];
-    const conditions = `chain_id = ? AND (block_number, log_index) ${comparison} (?, ?)${filters}`;
+    const { beyond, columns, sign } = ORDERS[order];
+    const conditions = `chain_id = ? AND ${beyond}${filters}`;
     const from = query.txHash === undefined ? 'messages' : BY_TRANSACTION;
     const statement = statementFor(from, conditions, columns);
     const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
@@ -62,8 +62,12 @@ export function createMessageSelector(database: DatabaseSync, readable: (row: Ro
 }
 
 const ORDERS = {
-  oldest_first: { comparison: '>', columns: 'block_number, log_index', sign: 1 },
-  newest_first: { comparison: '<', columns: 'block_number DESC, log_index DESC', sign: -1 },
+  oldest_first: { beyond: '(block_number, log_index) > (?, ?)', columns: 'block_number, log_index', sign: 1 },
+  newest_first: {
+    beyond: '(block_number, log_index) < (?, ?)',
+    columns: 'block_number DESC, log_index DESC',
+    sign: -1,
+  },
 } as const;
 const BY_TRANSACTION = 'messages INDEXED BY messages_by_tx';
 

@@ -34,7 +34,8 @@ import {
 import { FEED_STREAM, MessagePage } from './feed-records.ts';
 import { streamFeed } from './feed-stream.ts';
 import { registerForget } from './forget-route.ts';
-import { readOlder, readPage } from './read-page.ts';
+import { readOlder } from './read-older.ts';
+import { readPage } from './read-page.ts';
 import { StreamLimit } from './stream-limit.ts';
 
 const PATH = '/v1/signatureAggregator/:network/messages';

@@ -1,21 +1,20 @@
 import type { Static } from 'typebox';
-import { type BlockPosition, bytesOf, type MessageReader } from '../../feed/feed-message.ts';
+import { bytesOf, type MessageReader } from '../../feed/feed-message.ts';
 import { HttpError } from '../../http/errors/http-error.ts';
 import { type Clock, nextTurn } from '../../lib/concurrency/clock.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
 import type { Included } from '../aggregation/signed-message-record.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
-import { encodeBefore, type FeedQuery, textOfQuery } from './feed-query.ts';
+import { type FeedQuery, textOfQuery } from './feed-query.ts';
 import { FeedReader } from './feed-reader.ts';
 import { type FeedMessageRecord, type MessagePage, presentChain, presentFeedMessage } from './feed-records.ts';
 import { EXPIRED_TEXT } from './feed-stream.ts';
 
 /** Bytes of unsigned and signed messages after which a page ends. Their JSON has some six times as many. */
-const MAX_BYTES = 1024 * 1024;
+export const MAX_BYTES = 1024 * 1024;
 /** Messages that a page looks at, most of which its query may not select. */
 const MAX_EXAMINED = 2_000;
 /** Messages of one turn of the event loop. */
-const EXAMINED_AT_ONCE = 200;
+export const EXAMINED_AT_ONCE = 200;
 
 /** @throws {HttpError} `cursor_expired` */
 export async function readPage(
@@ -54,40 +53,4 @@ export async function readPage(
     hasMore,
     chains: reader.chains.map(presentChain),
   };
-}
-
-/**
- * Reads backwards, the newest first.
- *
- * @param before the position before which each chain is read
- */
-export async function readOlder(
-  store: MessageReader,
-  query: FeedQuery,
-  before: ReadonlyMap<BlockchainID, BlockPosition>,
-  { limit, included }: { readonly limit: number; readonly included: Included },
-  clock: Pick<Clock, 'now' | 'afterTurn'>,
-): Promise<Static<typeof MessagePage>> {
-  const positions = new Map(before);
-  const messages: FeedMessageRecord[] = [];
-  let bytes = 0;
-  let hasMore = true;
-  const isFull = (): boolean => messages.length >= limit || bytes >= MAX_BYTES;
-  while (hasMore && !isFull()) {
-    if (messages.length > 0) await nextTurn(clock);
-    const wanted = Math.min(EXAMINED_AT_ONCE, limit - messages.length);
-    const found = store.page({ ...query, after: positions, order: 'newest_first', limit: wanted });
-    hasMore = found.length === wanted;
-    for (const message of found) {
-      if (isFull()) {
-        hasMore = true;
-        break;
-      }
-      messages.push(presentFeedMessage(message, clock.now(), included));
-      bytes += bytesOf(message);
-      positions.set(message.chainID, message);
-    }
-  }
-  const chains = store.progress().filter(({ chainID }) => before.has(chainID));
-  return { messages, nextCursor: encodeBefore(positions, query), hasMore, chains: chains.map(presentChain) };
 }
