@@ -198,6 +198,7 @@ function addMessages(program: Command, run: Run): void {
     .option('--follow', 'wait for new messages; reconnects by itself')
     .option('--after <cursor>', 'begin after a cursor that this command has printed; default: the last messages')
     .option('--source <id>', 'only messages of this chain: its ID, or C for the C-Chain')
+    .option('--tx, --transaction <hash>', 'only messages of this EVM transaction')
     .option('--sender <address>', 'only messages of this contract or account')
     .option('--destination <id>', 'only Teleporter messages for this blockchain')
     .addOption(

@@ -38,6 +38,11 @@ export function publicNetworkNamed(name: string): PublicNetwork | undefined {
   return PUBLIC_NETWORKS.find((network) => network.name === name || network.aliases.includes(name));
 }
 
+/** Names a network for people: `fuji`, or `network 12345`. */
+export function nameOfNetwork(networkID: number): string {
+  return PUBLIC_NETWORKS.find((network) => network.networkID === networkID)?.name ?? `network ${networkID}`;
+}
+
 /** The names under which API providers serve the chains of the primary network; not all serve them under their IDs too. */
 export const CHAIN_ALIASES: ReadonlyMap<BlockchainID, 'P' | 'X' | 'C'> = new Map([
   [P_CHAIN_ID, 'P'],

@@ -57,7 +57,7 @@ export interface TransactionSubject {
 export type MessageOfTransaction = Pick<L1MessageRequest, 'message' | 'justification'> & Partial<L1MessageRequest>;
 
 export type L1MessagesOptions = MessagesOfTransactionsOptions &
-  EvmMessagesOptions & { readonly networkID: number; readonly directory: SubnetDirectory };
+  EvmMessagesOptions & { readonly directory: SubnetDirectory };
 
 /** Addressees of messages that were made here, under 2 MB: a conversion's hash does not name its subnet. */
 const MAX_ADDRESSEES = 10_000;

@@ -7,6 +7,7 @@ import { type EvmApi, type EvmChainID, evmHash } from '../../pchain/rpc/evm-api.
 import type { NodeApi } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, type TxID } from '../../warp/ids.ts';
+import { nameOfNetwork } from '../../warp/networks.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type AggregatorErrorOptions } from '../aggregator-error.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
@@ -24,6 +25,7 @@ export interface EvmMessagesOptions {
   readonly api: Pick<NodeApi, 'getBlockchains'>;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
   readonly subnets: Pick<SubnetPolicy, 'tracked'>;
+  readonly networkID: number;
   readonly clock: Clock;
   readonly timeoutMs: number;
 }
@@ -100,7 +102,8 @@ export function createEvmMessages(options: EvmMessagesOptions) {
       throw asChainFailure(error, chain, signal);
     }
     if (receipt !== undefined) return choose(receipt, logIndex, describe(txID, chain));
-    const text = `${nameOf(chain)} has not accepted a transaction ${evmHash(txID)}`;
+    const network = chain === 'C' ? ` of ${nameOfNetwork(options.networkID)}` : '';
+    const text = `${nameOf(chain)}${network} has not accepted a transaction ${evmHash(txID)}`;
     throw failure('unknown_transaction', text, { retryAfterMs: BLOCK_TIME_MS });
   }
 

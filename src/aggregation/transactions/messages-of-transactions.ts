@@ -10,6 +10,7 @@ import { conversionID } from '../../warp/conversion-data.ts';
 import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
 import { type L1Message, type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
+import { nameOfNetwork } from '../../warp/networks.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
 import { askOptionally, CONFIRMING_PART } from '../ask-p-chain.ts';
 import {
@@ -25,6 +26,7 @@ export interface MessagesOfTransactionsOptions extends ValidationOriginsOptions 
   readonly api: Pick<NodeApi, 'getTx' | 'getTxStatus' | 'getL1Validator'>;
   readonly chains: Pick<ChainApi, 'findXChainTx'>;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
+  readonly networkID: number;
   readonly timeoutMs: number;
 }
 
@@ -159,7 +161,9 @@ export function createMessagesOfTransactions(
     ];
     const id = evmMiss === undefined ? txID : `${txID} (${evmHash(txID)})`;
     const advice = evmMiss === undefined ? 'write the hash of an EVM transaction as 0x and 64 digits' : NAME_CHAIN;
-    const text = [unknownTo(asked, `transaction ${id}`), ...unasked, advice].join('; ');
+    const text = [unknownTo(asked, nameOfNetwork(options.networkID), `transaction ${id}`), ...unasked, advice].join(
+      '; ',
+    );
     return failure('unknown_transaction', text, BLOCK_TIME_MS);
   }
 
@@ -214,11 +218,11 @@ async function askXChain(
   }
 }
 
-function unknownTo(chains: readonly string[], what: string): string {
+function unknownTo(chains: readonly string[], network: string, what: string): string {
   const before = chains.slice(0, -1);
   return before.length === 0
-    ? `${chains.at(-1)} knows no ${what}`
-    : `neither ${before.join(', ')} nor ${chains.at(-1)} knows a ${what}`;
+    ? `${chains.at(-1)} of ${network} knows no ${what}`
+    : `neither ${before.join(', ')} nor ${chains.at(-1)} of ${network} knows a ${what}`;
 }
 
 const NAME_CHAIN = 'name another chain by blockchainId';

@@ -15,6 +15,7 @@ export interface MessagesOptions {
   readonly timeout: number;
   readonly after?: string;
   readonly source?: string;
+  readonly transaction?: string;
   readonly sender?: string;
   readonly destination?: string;
   readonly status?: string;
@@ -109,8 +110,9 @@ async function follow(
 }
 
 /** Adds the filters, to which a cursor belongs. */
-function queryOf({ source, sender, destination, status }: MessagesOptions, place: Record<string, string>): string {
-  const filters = { sourceBlockchainId: source, sender, destinationBlockchainId: destination, status };
+function queryOf(options: MessagesOptions, place: Record<string, string>): string {
+  const { source, transaction: txHash, sender, destination, status } = options;
+  const filters = { sourceBlockchainId: source, txHash, sender, destinationBlockchainId: destination, status };
   const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return new URLSearchParams([...given, ...Object.entries(place)]).toString();
 }

@@ -87,6 +87,9 @@ test('the command messages filters as the API does, and message shows one of the
   expect([onL1.includes(ofL1), onL1.includes(ofC)]).toEqual([true, false]);
   expect(await idsOf('--sender', `0x${'1'.repeat(40)}`)).toEqual([]);
   expect(await idsOf('--destination', `0x${'1'.repeat(64)}`)).toEqual([]);
+  const { hash, messages } = service.devnet.chains.C.transact([Buffer.from('of a transaction')]);
+  await readUntil(url, [messages[0]?.id ?? '']);
+  expect(await idsOf('--tx', hash)).toEqual([messages[0]?.id]);
   const refused = await runCommand(['messages', '--url', url, '--source', l1.subnetID]);
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('--source is no watched chain') });
 

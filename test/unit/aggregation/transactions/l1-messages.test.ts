@@ -152,7 +152,10 @@ describe('of a transaction', () => {
 });
 
 test.each<[TxStatus, RegExp]>([
-  [{ status: 'Unknown', reason: undefined }, /neither the P-Chain nor the X-Chain knows .* as 0x and 64 digits$/],
+  [
+    { status: 'Unknown', reason: undefined },
+    /neither the P-Chain nor the X-Chain of network \d+ knows .* as 0x and 64 digits$/,
+  ],
   [{ status: 'Processing', reason: undefined }, /not yet accepted/],
   [{ status: 'Dropped', reason: 'no funds' }, /dropped .*: no funds$/],
 ])('a transaction that was not accepted: %o', async (status, text) => {
@@ -210,7 +213,7 @@ describe('an API that does not serve', () => {
   test('the X-Chain: the error names it', async () => {
     const { state, of } = createHarness();
     state.refused = ['avm.getTx'];
-    const text = message(/^the P-Chain knows no transaction .*; the X-Chain could not be asked: /);
+    const text = message(/^the P-Chain of network \d+ knows no transaction .*; the X-Chain could not be asked: /);
     await expect(of(UNKNOWN)).rejects.toMatchObject({ code: 'unknown_transaction', message: text });
   });
 });

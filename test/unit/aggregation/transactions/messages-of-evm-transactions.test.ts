@@ -46,6 +46,7 @@ function createHarness(answers: Partial<Record<EvmChainID, Answer>>, tracked: re
     },
     directory: { validatedBy: async (chain) => (chain === OTHER_CHAIN ? undefined : SUBNET) },
     subnets: { tracked: new Set(tracked) },
+    networkID: 5,
     clock,
     timeoutMs: 1_000,
   });
@@ -118,7 +119,11 @@ describe('a transaction of a given chain', () => {
 
   test('is read again while the chain does not know it', async () => {
     const harness = createHarness({ C: undefined });
-    await expect(ofChain(harness, 'C')).rejects.toMatchObject({ code: 'unknown_transaction', retryAfterMs: 2_000 });
+    await expect(ofChain(harness, 'C')).rejects.toMatchObject({
+      code: 'unknown_transaction',
+      message: expect.stringMatching(/^the C-Chain of fuji has not accepted a transaction 0x/),
+      retryAfterMs: 2_000,
+    });
     harness.state.answers = { C: RECEIPT };
     expect(await ofChain(harness, 'C')).toMatchObject({ message: MESSAGE });
   });
