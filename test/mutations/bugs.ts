@@ -70,8 +70,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/cli/doctor/findings.ts', DOCTOR, {
     "one endpoint's refusal of a height is taken for all": ['heights.every(hasFailed)', 'heights.some(hasFailed)'],
     "one endpoint's refusal of a method is taken for all": [
-      'groupByWords(failed.filter(({ method }) => !served.has(method)))',
-      'groupByWords(failed)',
+      'const missing = failed.filter(({ method }) => !served.has(method));',
+      'const missing = failed;',
     ],
   }),
   ...bugsOf('src/cli/probes/validator-report.ts', DOCTOR, {

@@ -57,15 +57,21 @@ function findingsOfNetwork(network: CheckedNetwork, facts: Facts): FindingReport
     ...findingsOfEndpoints(network),
     ...findingsOfIDs(network),
     ...findingsOfClocks(network),
-    ...Array.from(
-      Map.groupBy(network.others, (other) => other.name),
-      ([place, calls]) => findingsOfCalls(`${name} ${place}`, calls),
-    ).flat(),
+    ...findingsOfOthers(network),
     // Validators of another network refuse all connections.
     ...(findingsOfIDs(network).length > 0
       ? []
       : network.subnets.flatMap((subnet) => findingsOfSubnet(subnet, network, facts))),
   ];
+}
+
+/** Endpoints of a list serve in place of each other. */
+function findingsOfOthers({ name, others }: CheckedNetwork): FindingReport[] {
+  const listOf = (place: string): string => place.replace(/\[\d+\]$/, '');
+  return Array.from(Map.groupBy(others, (other) => other.name)).flatMap(([place, calls]) => {
+    const served = others.filter((other) => listOf(other.name) === listOf(place) && isWorking(other));
+    return findingsOfCalls(`${name} ${place}`, calls, new Set(served.map(({ method }) => method)));
+  });
 }
 
 /** Returns the severity of what fails with the endpoints, which may answer later. */
@@ -140,11 +146,16 @@ function findingsOfCalls(
   served: ReadonlySet<string> = new Set(),
 ): FindingReport[] {
   const failed = calls.filter(hasFailed);
+  const missing = failed.filter(({ method }) => !served.has(method));
   const elsewhere = failed.filter(({ method }) => served.has(method)).map(({ method }) => method);
   const isDead = failed.length > 1 && !calls.some(isWorking);
-  const groups = isDead
-    ? [{ words: describeFailure(failed[0] as CheckedCall), group: failed }]
-    : groupByWords(failed.filter(({ method }) => !served.has(method)));
+  const [first] = failed;
+  if (isDead && first !== undefined && missing.length === 0) {
+    const text = `it serves no call, and another endpoint does: ${describeFailure(first)}`;
+    return [finding('warning', subject, text, first.fault?.cure ?? first.advice)];
+  }
+  const groups =
+    isDead && first !== undefined ? [{ words: describeFailure(first), group: missing }] : groupByWords(missing);
   return [
     ...groups.map(({ words, group }) => {
       const worst = SEVERITIES.find((one) => group.some((call) => call.severity === one)) ?? 'note';

@@ -12,7 +12,7 @@ import { Exchange } from '../../lib/net/exchange.ts';
 import { describeFileError } from '../../lib/net/file-error.ts';
 import { type IdentityFiles, openIdentity } from '../../p2p/identity/identity.ts';
 import { RECORD_FILES, RECORD_SCHEMA } from '../../record/record-store.ts';
-import { checkDatabase, checkStoreFolder } from '../../store/local/sqlite.ts';
+import { checkDatabase, checkStoreFolder, type DatabaseSchema } from '../../store/local/sqlite.ts';
 import { VALIDATION_FILES, VALIDATION_SCHEMA } from '../../store/local/validation-store.ts';
 import { listenAdvice } from '../io/listen-advice.ts';
 import { localUrl } from '../io/local-url.ts';
@@ -21,13 +21,14 @@ import type { OpenedPart } from './facts.ts';
 
 const STARTS_NOT = 'the service, which ends at its start';
 
-type Part = Pick<Check, 'method' | 'advice'> & { readonly name: string; readonly open: () => Promise<void> };
+type Part = Pick<Check, 'method' | 'advice'> &
+  Partial<Pick<Check, 'severity' | 'lost'>> & { readonly name: string; readonly open: () => Promise<void> };
 
 /** Opens what the service opens on this machine, and closes it. Files of a running service are read alone, and its ports are left to it. */
 export function openParts(config: Config): Promise<readonly OpenedPart[]> {
   const { identity, store, bls } = config;
   const parts: readonly Part[] = [
-    ...(store.path === undefined ? [] : [storePart(store.path)]),
+    ...(store.path === undefined ? [] : storeParts(store.path, config)),
     ...(identity === undefined ? [] : [identityPart(identity)]),
     ...listenersOf(config).map((listener) => portPart(listener, config)),
     {
@@ -38,35 +39,46 @@ export function openParts(config: Config): Promise<readonly OpenedPart[]> {
     },
   ];
   return Promise.all(
-    parts.map(async ({ name, method, advice, open }) => {
-      const row = await runCheck({ method, severity: 'problem', lost: STARTS_NOT, advice, call: open });
+    parts.map(async ({ name, open, ...purpose }) => {
+      const row = await runCheck({ severity: 'problem', lost: STARTS_NOT, ...purpose, call: open });
       // No wait mends it.
       return { name, ...row, ...(row.outcome === 'unavailable' && { outcome: 'refused' as const }) };
     }),
   );
 }
 
-const SCHEMAS = new Map([
-  [VALIDATION_FILES, VALIDATION_SCHEMA],
-  [MESSAGE_FILES, MESSAGE_SCHEMA],
-  [RECORD_FILES, RECORD_SCHEMA],
-]);
-
-function storePart(path: string): Part {
-  return {
-    name: 'store.path',
-    method: 'open the store',
-    advice: 'name a folder that the service may write to, and no file of another program or version in it',
-    async open() {
-      withoutNewFolders(path, () => checkStoreFolder(path));
-      if (!existsSync(path)) return;
-      for (const file of readdirSync(path)) {
-        const [, kind = ''] = /^(.+?)-\d+(?:-.+)?\.sqlite$/.exec(file) ?? [];
-        const schema = SCHEMAS.get(kind);
-        if (schema !== undefined) checkDatabase(join(path, file), schema);
-      }
+/** Without the messages of the feed, the service starts. */
+function storeParts(path: string, { networks }: Config): readonly Part[] {
+  const advice = 'name a folder that the service may write to, and no file of another program or version in it';
+  const isWatching = networks.some(({ feed }) => feed.chains.length > 0);
+  return [
+    {
+      name: 'store.path',
+      method: 'open the store',
+      advice,
+      async open() {
+        withoutNewFolders(path, () => checkStoreFolder(path));
+        checkFiles(path, VALIDATION_FILES, VALIDATION_SCHEMA);
+        checkFiles(path, RECORD_FILES, RECORD_SCHEMA);
+      },
     },
-  };
+    {
+      name: 'store.path',
+      method: 'open the messages of the feed',
+      severity: isWatching ? 'problem' : 'warning',
+      lost: 'the feed, which is stopped; requests are signed',
+      advice: 'move the file away; docs/operate.md says what is lost with it',
+      open: async () => checkFiles(path, MESSAGE_FILES, MESSAGE_SCHEMA),
+    },
+  ];
+}
+
+/** @throws {StoreError} if a file of this kind cannot be opened */
+function checkFiles(path: string, kind: string, schema: DatabaseSchema): void {
+  const files = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(path) : [];
+  for (const file of files) {
+    if (/^(.+?)-\d+(?:-.+)?\.sqlite$/.exec(file)?.[1] === kind) checkDatabase(join(path, file), schema);
+  }
 }
 
 function identityPart(files: IdentityFiles): Part {

@@ -117,11 +117,13 @@ async function tlsPortOfGo(opened: AsyncDisposableStack): Promise<number> {
 }
 
 /** A file in place of a database of the network. */
-function storeWith(write: (path: string) => void): Environment {
+function storeWith(write: (path: string) => void, kind = 'l1-validations'): Environment {
   const path = newFolder();
-  write(join(path, `l1-validations-${devnet.networkID}-mine.sqlite`));
+  write(join(path, `${kind}-${devnet.networkID}-mine.sqlite`));
   return { sections: { store: { path } } };
 }
+
+const damage = (path: string): void => writeFileSync(path, 'no database '.repeat(100));
 
 const ROWS: Readonly<Record<string, Row>> = {
   'a store below a file': {
@@ -133,11 +135,35 @@ const ROWS: Readonly<Record<string, Row>> = {
     cure: /a folder that the service may write to/,
   },
   'a store with a damaged file': {
-    prepare: () => storeWith((path) => writeFileSync(path, 'no database '.repeat(100))),
+    prepare: () => storeWith(damage),
     code: 1,
     served: 'exits 2',
     subject: 'problem store.path',
     cause: /file is not a database \(another file is in its place; move it away\)/,
+    cure: /no file of another program or version/,
+  },
+  'a damaged file of the feed': {
+    prepare: () => ({ ...storeWith(damage, 'feed-messages'), network: { feed: { chains: [{ blockchainId: 'C' }] } } }),
+    code: 1,
+    served: 'up',
+    subject: 'problem store.path',
+    cause: /open the messages of the feed: refused: .*file is not a database.*Without: the feed, which is stopped/,
+    cure: /move the file away/,
+  },
+  'a damaged file of messages that no chain adds to': {
+    prepare: () => storeWith(damage, 'feed-messages'),
+    code: 0,
+    served: 'up',
+    subject: 'warning store.path',
+    cause: /open the messages of the feed: .*requests are signed/,
+    cure: /move the file away/,
+  },
+  'a damaged file of the record': {
+    prepare: () => storeWith(damage, 'validator-record'),
+    code: 1,
+    served: 'exits 2',
+    subject: 'problem store.path',
+    cause: /open the store: refused: .*file is not a database/,
     cure: /no file of another program or version/,
   },
   'a store of another version': {
@@ -327,6 +353,18 @@ const ROWS: Readonly<Record<string, Row>> = {
     served: 'up',
     subject: 'problem mine chainRpc.C',
     cause: /nothing listens at its address.*the feed of this chain reads no block/,
+    cure: /start the node/,
+  },
+  'one of two RPCs of a watched chain away': {
+    prepare: async (opened) => {
+      const away = { baseUrl: `http://127.0.0.1:${opened.use(await holdClosedPort()).port}` };
+      const works = { baseUrl: `${devnet.apiUrl}/ext/bc/C/rpc` };
+      return { network: { chainRpc: { C: [works, away] }, feed: { chains: [{ blockchainId: 'C' }] } } };
+    },
+    code: 0,
+    served: 'up',
+    subject: 'warning mine chainRpc.C[1]',
+    cause: /it serves no call, and another endpoint does: nothing listens at its address/,
     cure: /start the node/,
   },
   'the web socket of a watched chain away': {
