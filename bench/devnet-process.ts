@@ -22,7 +22,8 @@ const devnet = await startFaultyDevnet({
 // Made before the flood, so that it delays no validator of this process.
 floodFrames();
 await misbehave((process.argv[3] ?? 'none') as Misbehaving, Number(process.argv[4] ?? 0));
-const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
+// As the service's server, for the schemas of transactions.
+const server = fastify({ ajv: { customOptions: { discriminator: true } } }).withTypeProvider<TypeBoxTypeProvider>();
 registerDevnetRoutes(server, devnet, 'fuji');
 // Signature requests that all validators have received.
 server.get('/app-requests', async () => ({
