@@ -72,6 +72,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   [
     'console/page',
     'console/page/activity',
+    'console/page/find',
     'console/page/input',
     'console/page/inspect',
     'console/page/messages',

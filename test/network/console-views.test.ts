@@ -252,12 +252,103 @@ describe('messages', () => {
     expect(shown.problems).toEqual([]);
   });
 
+  test('goes back to older messages, page by page, and to the newest again', async () => {
+    await using other = await startOnDevnet(5);
+    const { C, L1 } = other.devnet!.chains;
+    for (let index = 0; index < 130; index++) L1.emit(Buffer.from(`old ${index}`));
+    expect(C.height).toBeGreaterThan(0);
+    await shown.open({ origin: other.url });
+    await shown.goTo('Messages');
+    const rows = shown.table('Messages').locator('tr.row');
+    const older = shown.page.getByRole('button', { name: 'Older' });
+    await expect.poll(() => rows.count()).toBe(100);
+    const newest = await rows.first().innerText();
+    await older.press('Enter');
+    // Some examples of the L1 are older.
+    await expect.poll(() => rows.count()).toBeLessThan(100);
+    expect(await rows.count()).toBeGreaterThanOrEqual(30);
+    await expect.poll(() => older.getAttribute('aria-disabled')).toBe('true');
+    expect(await older.evaluate((element) => element === document.activeElement)).toBe(true);
+    await shown.page.getByRole('button', { name: 'Newest' }).click();
+    await expect.poll(() => rows.first().innerText()).toBe(newest);
+    expect(shown.problems).toEqual([]);
+  });
+
   test('says how to watch chains where none is watched', async () => {
     await using other = await startOnDevnet(5, { feed: { chains: [] } });
     await shown.open({ origin: other.url, fails: true });
     await shown.goTo('Messages');
     await shown.page.getByText('networks.local.feed.chains').waitFor();
     expect(await shown.table('Messages').count()).toBe(0);
+  });
+});
+
+describe('one box leads to the place of', () => {
+  const find = async (text: string) => {
+    const box = shown.page.getByRole('searchbox', { name: /^Find an ID/ });
+    await box.fill(text);
+    await box.press('Enter');
+  };
+
+  test('a message that the feed signed, by its ID, its bytes and its transaction', async () => {
+    await shown.open({ fails: true });
+    const { message, transactionHash } = shown.devnet.emit('L1');
+    const place = `#/messages/${message.id}`;
+    const texts = [
+      message.id,
+      bytesToHex(message.bytes),
+      transactionHash,
+      `https://subnets.test/tx/${transactionHash}`,
+    ];
+    await goToAddress('#/messages');
+    await shown.table('Messages').getByText(message.id.slice(0, 8)).waitFor();
+    for (const text of texts) {
+      await goToAddress('#/service');
+      await find(text);
+      await expect.poll(() => shown.page.url(), { message: text }).toContain(place);
+    }
+    await shown.heading('Message signed').waitFor();
+  });
+
+  test('a request, also in Sign; and of what has several places all are listed', async () => {
+    await shown.open({ fails: true });
+    const { page, app } = shown;
+    const { message } = shown.devnet.emit('L1');
+    const path = `${app.url}/v1/signatureAggregator/local/aggregateSignatures`;
+    const headers = { 'x-request-id': 'a-request-to-find', 'content-type': 'application/json' };
+    await fetch(path, { method: 'POST', headers, body: JSON.stringify({ message: bytesToHex(message.bytes) }) });
+    await shown.input.fill('a-request-to-find');
+    await page.getByText('This is the ID of a request').getByRole('link').click();
+    await shown.heading('Request signed').waitFor();
+    await goToAddress('#/sign');
+    await find(`${app.url}/#/activity/a-request-to-find`);
+    await shown.heading('Request signed').waitFor();
+    await goToAddress('#/messages');
+    await shown.table('Messages').getByText(message.id.slice(0, 8)).waitFor();
+    await find(message.id);
+    const places = page.locator('main .list a').filter({ visible: true });
+    await expect
+      .poll(() => places.allInnerTexts())
+      .toEqual([expect.stringMatching(/^Message /), expect.stringMatching(/^Request a-req/)]);
+    expect(await shown.findAccessibilityProblems()).toEqual([]);
+    await goToAddress('#/activity');
+    await page.getByLabel('Search').fill(bytesToHex(message.bytes));
+    await shown.table('Requests').getByText('a-reques').waitFor();
+  });
+
+  test('a subnet and a validator; what is nowhere can be signed', async () => {
+    await shown.open({ fails: true });
+    const { page, devnet } = shown;
+    await find(devnet.subnets.l1.subnetID);
+    await expect.poll(() => page.url()).toContain(`#/subnets/${devnet.subnets.l1.subnetID}`);
+    await find(devnet.nodeIDs[0] as string);
+    await page.getByRole('link', { name: 'Validators of Primary network' }).click();
+    await page.getByText('1 of 20 validators').waitFor();
+    const unknown = bytesToHex(devnet.chains.C.prepare(Buffer.from('never sent')).bytes);
+    await find(unknown);
+    await page.getByText('The service has no request, message, subnet or validator of this.').waitFor();
+    await page.getByRole('button', { name: 'Have it signed' }).click();
+    expect(await shown.input.inputValue()).toBe(unknown);
   });
 });
 

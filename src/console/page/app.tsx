@@ -6,18 +6,20 @@ import type { ConsoleFacts } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
 import { KeyButton, KeyForm, useApiKey } from './api-key.tsx';
 import { ConsoleApi, failureOf, type PrimaryChains } from './console-api.ts';
+import { FindBox } from './find/find-box.tsx';
+import { FindView } from './find/find-view.tsx';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { MessagesView } from './messages/messages-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
 import {
   type Begin,
+  LISTED_VIEWS,
   namesOf,
   placeOf,
   problemOf,
   type Session,
   SessionContext,
   TITLES,
-  VIEWS,
   type ViewName,
 } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
@@ -103,12 +105,13 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         <span class="brand-name">Warp signatures</span>
       </a>
       <nav aria-label="Views" class="views">
-        {VIEWS.map((view) => (
+        {LISTED_VIEWS.map((view) => (
           <a key={view} href={`#/${view}`} aria-current={place.view === view ? 'page' : undefined}>
             {TITLES[view]}
           </a>
         ))}
       </nav>
+      <FindBox />
       <div class="top-tools">
         <Status readiness={readiness} />
         {facts.networks.length > 1 ? (
@@ -141,8 +144,9 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         <div key="inspect" hidden={place.view !== 'inspect'}>
           <InspectView key={network} begin={texts.inspect} />
         </div>
-        {place.view === 'messages' && <MessagesView key={`messages ${network}`} id={place.rest} />}
-        {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} subnetId={place.rest} />}
+        {place.view === 'messages' && <MessagesView key={`messages ${network}`} place={place} />}
+        {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} place={place} />}
+        {place.view === 'find' && <FindView key={place.query.get('text')} text={place.query.get('text') ?? ''} />}
         {place.view === 'activity' && <ActivityView key="activity" place={place} />}
         {place.view === 'service' && <ServiceView key="service" readiness={readiness} />}
       </SessionContext.Provider>

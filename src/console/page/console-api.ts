@@ -151,6 +151,13 @@ export class ConsoleApi {
     return this.#json({ path: `/v1/requests/${encodeURIComponent(id)}`, signal });
   }
 
+  /** Undefined if it is not known, or not shown to this visitor, who is not asked for a key. */
+  async knownRequest(id: string, signal: AbortSignal): Promise<RequestRecord | undefined> {
+    const headers: Record<string, string> = this.key === '' ? {} : { [API_KEY_HEADER]: this.key };
+    const response = await fetch(`${this.origin}/v1/requests/${encodeURIComponent(id)}`, { headers, signal });
+    return response.ok ? ((await response.json()) as RequestRecord) : undefined;
+  }
+
   /** An empty filter is left out. */
   messages(
     network: string,

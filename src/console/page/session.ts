@@ -15,9 +15,12 @@ export const TITLES = {
   subnets: 'Subnets',
   activity: 'Activity',
   service: 'Service',
+  find: 'Find',
 } as const;
 export type ViewName = keyof typeof TITLES;
-export const VIEWS = Object.keys(TITLES) as ViewName[];
+const VIEWS = Object.keys(TITLES) as ViewName[];
+/** Those with a link in all views. */
+export const LISTED_VIEWS = VIEWS.filter((view) => view !== 'find');
 
 /** The text that another view gives to a view: an object of its own each time, also for the same text. */
 export interface Begin {

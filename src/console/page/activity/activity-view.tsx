@@ -4,7 +4,7 @@ import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { MAX_RECORDS } from '../../../store/local/record-limits.ts';
 import { type Place, useSession } from '../session.ts';
 import { Card, SelectField, TextField } from '../ui/controls.tsx';
-import { clockTime, milliseconds, shortened } from '../ui/figures.ts';
+import { dayTime, milliseconds, shortened } from '../ui/figures.ts';
 import { type Polled, Stale, usePolled } from '../ui/polled.tsx';
 import { type Column, swatched, Table } from '../ui/table.tsx';
 import { useSettled } from '../ui/use-answer.ts';
@@ -21,7 +21,7 @@ const HOUR_EVERY_MS = 30_000;
 
 /** Recent requests for signatures, and one of them in full. */
 export function ActivityView({ place }: { place: Place }): ComponentChild {
-  const { api, nameOf } = useSession();
+  const { api, network, nameOf } = useSession();
   const { rest: id, query } = place;
   const [outcome, setOutcome] = useState('');
   const linked = query.get('search');
@@ -31,7 +31,11 @@ export function ActivityView({ place }: { place: Place }): ComponentChild {
   }, [linked]);
   const text = useSettled(search);
   const everyMs = text.trim() === '' ? LIST_EVERY_MS : SEARCH_EVERY_MS;
-  const list = usePolled((signal) => findRequests(api, { text, outcome }, signal), everyMs, [outcome, text]);
+  const list = usePolled((signal) => findRequests(api, { network, text, outcome }, signal), everyMs, [
+    network,
+    outcome,
+    text,
+  ]);
   const hour = usePolled(
     (signal) => api.requests({ since: Date.now() - HOUR_MS, limit: MAX_RECORDS }, signal),
     HOUR_EVERY_MS,
@@ -51,7 +55,7 @@ export function ActivityView({ place }: { place: Place }): ComponentChild {
           />
           <TextField
             label="Search"
-            placeholder="request, message, transaction, subnet or client"
+            placeholder="any ID, hash or message, or a client"
             type="search"
             value={search}
             onValue={setSearch}
@@ -92,7 +96,7 @@ function optionsOf(failures: ReturnType<typeof countFailures>, chosen: string): 
 function Requests({ list }: { list: Polled<readonly RequestRecord[]> }): ComponentChild {
   const { nameOf } = useSession();
   const columns: Column<RequestRecord>[] = [
-    { name: 'Ended', cell: ({ endedAt }) => clockTime(endedAt) },
+    { name: 'Ended', cell: ({ endedAt }) => dayTime(endedAt) },
     { name: 'Outcome', cell: ({ outcome }) => swatched(outcome === 'signed' ? 'signed' : 'refused', outcome) },
     { name: 'Time', isNumber: true, cell: ({ durationMs }) => milliseconds(durationMs) },
     {

@@ -12,12 +12,16 @@ const LISTED = 200;
  */
 export async function findRequests(
   api: ConsoleApi,
-  { text, outcome }: { readonly text: string; readonly outcome: string },
+  { network, text, outcome }: Record<'network' | 'text' | 'outcome', string>,
   signal: AbortSignal,
 ): Promise<readonly RequestRecord[]> {
   const filter = { outcome, limit: LISTED };
   if (text.trim() === '') return api.requests(filter, signal);
   const find = async (search: RequestSearch): Promise<readonly RequestRecord[]> => {
+    if ('bytes' in search) {
+      const messageId = await messageIdOf(api, network, search.bytes, signal);
+      return messageId === undefined ? [] : api.requests({ ...filter, messageId }, signal);
+    }
     if (!('requestId' in search)) return api.requests({ ...filter, ...search }, signal);
     const found = await requestOf(api, search.requestId, signal);
     return found === undefined || (outcome !== '' && found.outcome !== outcome) ? [] : [found];
@@ -25,6 +29,17 @@ export async function findRequests(
   const found = await Promise.all(searchesOf(text).map(find));
   const byKey = new Map(found.flat().map((request) => [keyOf(request), request]));
   return [...byKey.values()].sort((a, b) => b.endedAt - a.endedAt).slice(0, LISTED);
+}
+
+/** Undefined for bytes that are no message. */
+async function messageIdOf(api: ConsoleApi, network: string, hex: string, signal: AbortSignal) {
+  try {
+    const [reading] = (await api.of(network).decode(hex, { signal })).readings;
+    return reading !== undefined && 'messageId' in reading ? reading.messageId : undefined;
+  } catch (error) {
+    if (failureOf(error).code === 'invalid_request') return undefined;
+    throw error;
+  }
 }
 
 async function requestOf(api: ConsoleApi, id: string, signal: AbortSignal): Promise<RequestRecord | undefined> {

@@ -2,6 +2,7 @@ import type { ComponentChild } from 'preact';
 import { useId, useMemo } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import { failureOf } from '../console-api.ts';
+import { subjectsOf } from '../find/subjects.ts';
 import { useSession } from '../session.ts';
 import { grouped } from '../ui/figures.ts';
 import { useAnswer } from '../ui/use-answer.ts';
@@ -67,8 +68,26 @@ export function MessageInput(props: {
       />
       <div id={`${id}-hint`}>
         {problem === undefined ? <p class="hint">{hint}</p> : <ReadProblem problem={problem} />}
+        {read.pasted.kind === 'unreadable' && <KnownRequest text={text.trim()} />}
       </div>
     </div>
+  );
+}
+
+/** Shorter texts are being typed. */
+const MIN_REQUEST_ID = 8;
+
+/** Leads to a request whose ID was pasted in place of a message. */
+function KnownRequest({ text }: { text: string }): ComponentChild {
+  const { api } = useSession();
+  const mayBe = text.length >= MIN_REQUEST_ID && subjectsOf(text).some(({ kind }) => kind === 'request');
+  const answer = useAnswer(mayBe ? { id: text } : undefined, ({ id }, signal) => api.knownRequest(id, signal));
+  if (answer?.value === undefined) return null;
+  return (
+    <p>
+      {'This is the ID of a request: '}
+      <a href={`#/activity/${encodeURIComponent(text)}`}>what happened to it</a>
+    </p>
   );
 }
 

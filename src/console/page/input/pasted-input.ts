@@ -53,9 +53,14 @@ export interface ConsoleLink {
 
 /** Returns the view and the parameters of an address of a console, here or elsewhere; undefined for another text. */
 export function consoleLinkOf(text: string): ConsoleLink | undefined {
-  const hash = /^(?:https?:\/\/\S*)?(#\/[a-z]+(?:[/?]\S*)?)$/.exec(text.trim())?.[1];
-  const { view, query } = placeOf(hash ?? '#/none');
+  const { view, query } = placeOf(consoleHashOf(text) ?? '#/none');
   return view === undefined ? undefined : { view, query };
+}
+
+/** Returns what the address of a console has from its `#` on; undefined for another text. */
+export function consoleHashOf(text: string): string | undefined {
+  const hash = /^(?:https?:\/\/\S*)?(#\/[a-z]+(?:[/?]\S*)?)$/.exec(text.trim())?.[1];
+  return hash === undefined || placeOf(hash).view === undefined ? undefined : hash;
 }
 
 function readConsoleLink({ view, query }: ConsoleLink): PastedInput {

@@ -1,14 +1,14 @@
 import type { ComponentChild } from 'preact';
-import { useState } from 'preact/hooks';
-import type { FeedMessageRecord } from '../../../api/feed/feed-records.ts';
+import { useRef, useState } from 'preact/hooks';
+import type { FeedMessageRecord, MessagePageBody } from '../../../api/feed/feed-records.ts';
 import { failureOf } from '../console-api.ts';
-import { MIN_ID_LENGTH, useSession } from '../session.ts';
+import { MIN_ID_LENGTH, type Place, useSession } from '../session.ts';
 import { Card, Id, NamedId, SelectField, TextField } from '../ui/controls.tsx';
-import { clockTime, dateTime, grouped, shortened } from '../ui/figures.ts';
+import { dateTime, dayTime, grouped, shortened } from '../ui/figures.ts';
 import { type Polled, Stale } from '../ui/polled.tsx';
 import { type Column, swatched, Table } from '../ui/table.tsx';
 import { MessageDetail } from './message-detail.tsx';
-import { keyOf, type MessageList, useMessages } from './use-messages.ts';
+import { keyOf, RECENT, useMessages } from './use-messages.ts';
 
 /** Colours of the outcomes of validators. */
 const STATUS_COLOURS = { signed: 'signed', pending: 'asked', failed: 'refused' } as const;
@@ -16,25 +16,43 @@ const STATUSES = ['', 'pending', 'signed', 'failed'] as const;
 const ADDRESS_LENGTH = 42;
 
 /** Messages of the watched chains, and one of them in full. */
-export function MessagesView({ id }: { id: string | undefined }): ComponentChild {
+export function MessagesView({ place }: { place: Place }): ComponentChild {
+  const { rest: id, query } = place;
+  const linked = (name: string) => query.get(name) ?? '';
+  return [
+    id !== undefined && <MessageDetail key={id} id={id} />,
+    <MessageList key={String(query)} chain={linked('sourceBlockchainId')} sender={linked('sender')} />,
+  ];
+}
+
+/** @param props the filters of the address */
+function MessageList(props: { chain: string; sender: string }): ComponentChild {
   const { nameOf } = useSession();
   const [status, setStatus] = useState<(typeof STATUSES)[number]>('');
-  const [chain, setChain] = useState('');
-  const [sender, setSender] = useState('');
+  const [chain, setChain] = useState(props.chain);
+  const [sender, setSender] = useState(props.sender);
   const [destination, setDestination] = useState('');
-  const list = useMessages({
+  const filter = {
     status,
     sourceBlockchainId: chain,
     sender: sender.trim().length === ADDRESS_LENGTH ? sender.trim() : '',
     destinationBlockchainId: destination.trim().length < MIN_ID_LENGTH ? '' : destination.trim(),
-  });
+  };
+  /** Cursors of the pages up to this one, which belong to the filter. */
+  const [pages, setPages] = useState({ filter: '', cursors: [] as readonly string[] });
+  const cursors = pages.filter === JSON.stringify(filter) ? pages.cursors : [];
+  const show = (next: readonly string[]) => {
+    setPages({ filter: JSON.stringify(filter), cursors: next });
+    card.current?.scrollIntoView({ block: 'start' });
+  };
+  const card = useRef<HTMLDivElement>(null);
+  const list = useMessages(filter, cursors.at(-1) ?? RECENT);
   const [known, setKnown] = useState<readonly string[]>([]);
   const chains = list.value?.chains.map(({ blockchainId }) => blockchainId) ?? [];
   if (chain === '' && chains.length > 0 && String(chains) !== String(known)) setKnown(chains);
   const isOff = list.error !== undefined && failureOf(list.error).code === 'feed_not_configured';
   return (
-    <div class="view">
-      {id !== undefined && <MessageDetail key={id} id={id} />}
+    <div ref={card} class="view scroll-place">
       <Card title="Messages of watched chains">
         {isOff ? (
           <p>{failureOf(list.error).message}</p>
@@ -66,6 +84,7 @@ export function MessagesView({ id }: { id: string | undefined }): ComponentChild
               />
             </div>,
             <Messages list={list} />,
+            <Pager list={list} cursors={cursors} onPage={show} />,
           ]
         )}
       </Card>
@@ -73,11 +92,48 @@ export function MessagesView({ id }: { id: string | undefined }): ComponentChild
   );
 }
 
-function Messages({ list }: { list: Polled<MessageList> }): ComponentChild {
+/** Leads to older messages, and back. Its buttons stay, so that they keep the focus. */
+function Pager(props: {
+  list: Polled<MessagePageBody>;
+  cursors: readonly string[];
+  onPage: (cursors: readonly string[]) => void;
+}): ComponentChild {
+  const { list, cursors, onPage } = props;
+  const { messages = [], hasMore = false, nextCursor = '' } = list.value ?? {};
+  const [newest, oldest] = [messages[0], messages.at(-1)];
+  return (
+    <nav class="card-aside" aria-label="Pages of messages">
+      <button type="button" class="button small" aria-disabled={cursors.length === 0} onClick={() => onPage([])}>
+        Newest
+      </button>
+      <button
+        type="button"
+        class="button small"
+        aria-disabled={cursors.length === 0}
+        onClick={() => onPage(cursors.slice(0, -1))}
+      >
+        Newer
+      </button>
+      <button
+        type="button"
+        class="button small"
+        aria-disabled={!hasMore}
+        onClick={() => hasMore && onPage([...cursors, nextCursor])}
+      >
+        Older
+      </button>
+      {newest !== undefined && oldest !== undefined && (
+        <span class="hint">{`${dayTime(newest.blockTime)} back to ${dayTime(oldest.blockTime)}`}</span>
+      )}
+    </nav>
+  );
+}
+
+function Messages({ list }: { list: Polled<MessagePageBody> }): ComponentChild {
   const { nameOf } = useSession();
   const named = (id: string) => nameOf(id, 'chain') ?? shortened(id);
   const columns: Column<FeedMessageRecord>[] = [
-    { name: 'Block', cell: ({ blockTime }) => clockTime(blockTime), full: ({ blockTime }) => dateTime(blockTime) },
+    { name: 'Block', cell: ({ blockTime }) => dayTime(blockTime), full: ({ blockTime }) => dateTime(blockTime) },
     { name: 'Status', cell: ({ status }) => swatched(STATUS_COLOURS[status], status) },
     {
       name: 'Message',

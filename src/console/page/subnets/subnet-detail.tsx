@@ -28,13 +28,15 @@ const STATUSES = ['signable', 'doubtful', 'unreachable', 'inactive'] as const;
 
 interface SubnetDetailProps {
   readonly subnetId: string;
+  /** What is looked for among its validators at first. */
+  readonly wanted: string;
   readonly samples: Samples | undefined;
   /** Whether the service records its validators. */
   readonly isRecorded: boolean;
 }
 
 /** One subnet: how much of its weight can sign, over time and now, and its validators. */
-export function SubnetDetail({ subnetId, samples, isRecorded }: SubnetDetailProps): ComponentChild {
+export function SubnetDetail({ subnetId, wanted, samples, isRecorded }: SubnetDetailProps): ComponentChild {
   const { api, network, nameOf } = useSession();
   const polled = usePolled((signal) => api.of(network).subnet(subnetId, { signal }), VIEW_EVERY_MS, [
     network,
@@ -50,18 +52,18 @@ export function SubnetDetail({ subnetId, samples, isRecorded }: SubnetDetailProp
           </Card>
         </NotLoaded>
       ) : (
-        <Subnet view={view} polled={polled} samples={samples} isRecorded={isRecorded} />
+        <Subnet view={view} polled={polled} wanted={wanted} samples={samples} isRecorded={isRecorded} />
       )}
     </KeptPlace>
   );
 }
 
-interface SubnetProps extends Pick<SubnetDetailProps, 'samples' | 'isRecorded'> {
+interface SubnetProps extends Pick<SubnetDetailProps, 'wanted' | 'samples' | 'isRecorded'> {
   readonly view: SubnetViewBody;
   readonly polled: ReturnType<typeof usePolled<SubnetViewBody>>;
 }
 
-function Subnet({ view, polled, samples, isRecorded }: SubnetProps): ComponentChild {
+function Subnet({ view, polled, wanted, samples, isRecorded }: SubnetProps): ComponentChild {
   const { nameOf, networkProblem } = useSession();
   const history = useHistory(view.subnetId, isRecorded);
   return (
@@ -93,7 +95,7 @@ function Subnet({ view, polled, samples, isRecorded }: SubnetProps): ComponentCh
             ]}
           />
         )}
-        <Validators view={view} history={history} />
+        <Validators view={view} history={history} begin={wanted} />
       </Stale>
     </Card>
   );
@@ -133,9 +135,13 @@ function figuresOf(view: SubnetViewBody, isNetworkDown: boolean): Figure[] {
   ];
 }
 
-function Validators(props: { view: SubnetViewBody; history: SubnetHistoryBody | undefined }): ComponentChild {
-  const { view, history } = props;
-  const [wanted, setWanted] = useState('');
+function Validators(props: {
+  view: SubnetViewBody;
+  history: SubnetHistoryBody | undefined;
+  begin: string;
+}): ComponentChild {
+  const { view, history, begin } = props;
+  const [wanted, setWanted] = useState(begin);
   const [status, setStatus] = useState('');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const columns = useMemo(() => {

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { SubnetListBody } from '../../../api/subnets/subnet-records.ts';
-import { PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
+import { type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Card, TextField } from '../ui/controls.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
 import { SubnetDetail } from './subnet-detail.tsx';
@@ -11,7 +11,8 @@ type KnownSubnet = SubnetListBody['subnets'][number];
 const LIST_EVERY_MS = 10_000;
 
 /** The subnets that the service knows, and one of them in full. */
-export function SubnetsView({ subnetId }: { subnetId: string | undefined }): ComponentChild {
+export function SubnetsView({ place }: { place: Place }): ComponentChild {
+  const { rest: subnetId, query } = place;
   const session = useSession();
   const { api, network, facts } = session;
   const list = usePolled((signal) => api.of(network).subnets({ signal }), LIST_EVERY_MS, [network]);
@@ -41,8 +42,9 @@ export function SubnetsView({ subnetId }: { subnetId: string | undefined }): Com
       </Card>
       {subnetId !== undefined && (
         <SubnetDetail
-          key={subnetId}
+          key={`${subnetId} ${query.get('find')}`}
           subnetId={subnetId}
+          wanted={query.get('find') ?? ''}
           samples={histories?.find((history) => history.subnetId === subnetId)?.samples}
           isRecorded={list.value?.some((known) => known.subnetId === subnetId && known.isTracked) === true}
         />

@@ -153,11 +153,17 @@ export function unixTime(seconds: string): string {
   return unixMs <= LAST_UNIX_MS ? dateTime(unixMs) : `${grouped(seconds)} s after 1970`;
 }
 
-/** Local day and hour: `Nov 28, 14:00`. */
+/** Local day and time: `Nov 28, 14:03`. */
 export function hourOf(unixMs: number): string {
   const date = new Date(unixMs);
   const day = date.toLocaleDateString('en', { month: 'short', day: 'numeric' });
   return `${day}, ${date.toTimeString().slice(0, 5)}`;
+}
+
+/** Local time, with the day if it is not today: `14:03:10`, `Nov 28, 14:03`. */
+export function dayTime(unixMs: number, nowMs = Date.now()): string {
+  const isToday = new Date(unixMs).toDateString() === new Date(nowMs).toDateString();
+  return isToday ? clockTime(unixMs) : hourOf(unixMs);
 }
 
 /** Local time of day: `14:03:10`. */

@@ -73,7 +73,14 @@ test.each([
   ['10.0.0.1', [{ requestId: '10.0.0.1' }, { client: 'address:10.0.0.1' }]],
   ['2001:db8:1:2::/64', [{ requestId: '2001:db8:1:2::/64' }, { client: 'address:2001:db8:1:2::/64' }]],
   [` ${CB58}`, ofId(CB58)],
-  [HASH, ofId(HASH)],
+  [HASH, [{ requestId: HASH }, ...ofId(HASH.toLowerCase()).slice(1)]],
+  ['00000000053900ff', [{ requestId: '00000000053900ff' }, { bytes: '00000000053900ff' }]],
+  [
+    `https://snowtrace.io/tx/${HASH}`,
+    [{ requestId: `https://snowtrace.io/tx/${HASH}` }, ...ofId(HASH.toLowerCase()).slice(1)],
+  ],
+  ['http://127.0.0.1:8080/#/activity/an-id', [{ requestId: 'an-id' }]],
+  [`http://127.0.0.1:8080/#/messages/${CB58}`, ofId(CB58).slice(1)],
   ['11111111111111111111111111111111LpoYY', ofId('11111111111111111111111111111111LpoYY')],
 ])('the search for %j asks for all that it may name', (text, searches) => {
   expect(searchesOf(text)).toEqual(searches);

@@ -5,6 +5,7 @@ import {
   ago,
   bytes,
   compactWeight,
+  dayTime,
   duration,
   grouped,
   milliseconds,
@@ -99,6 +100,11 @@ test.each([
   [textOfHex('68656c6c6f') ?? '', 'hello'],
 ])('%s', (text, expected) => {
   expect(plain(text)).toBe(expected);
+});
+
+test('a time of today has no date, and others have one', () => {
+  const noon = new Date(2026, 10, 28, 12, 3, 4).getTime();
+  expect([dayTime(noon, noon + 3_600_000), dayTime(noon, noon + 86_400_000)]).toEqual(['12:03:04', 'Nov 28, 12:03']);
 });
 
 test('bytes that are no text have none', () => {
