@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Duplex } from 'node:stream';
-import { Agent, type Dispatcher, EnvHttpProxyAgent, ping, WebSocket } from 'undici';
+import { Agent, type buildConnector, type Dispatcher, EnvHttpProxyAgent, ping, WebSocket } from 'undici';
 import type { ApiEndpoint } from './api-endpoint.ts';
 import { EndpointAddress } from './endpoint-address.ts';
 import { isLoopback } from './http-port.ts';
@@ -40,13 +40,19 @@ interface Handshake {
 export const openWebSocket: OpenWebSocket = (endpoint) => {
   const address = new EndpointAddress(endpoint);
   const url = `${address.origin}${address.path('')}`;
+  const closing = new AbortController();
+  // Ends a connection attempt, which undici would keep for 10 s.
+  const connect = { signal: closing.signal } as buildConnector.BuildOptions;
   const options = {
     allowH2: false,
+    connect,
     headersTimeout: HANDSHAKE_TIMEOUT_MS,
     webSocket: { maxPayloadSize: MAX_SOCKET_MESSAGE_BYTES },
   };
   const isDirect = isLoopback(new URL(url).hostname);
-  const dispatcher = isDirect ? new Agent(options) : new EnvHttpProxyAgent({ ...options, proxyTunnel: true });
+  const dispatcher = isDirect
+    ? new Agent(options)
+    : new EnvHttpProxyAgent({ ...options, proxyTls: connect, requestTls: connect, proxyTunnel: true });
   const handshake: Handshake = {};
   const socket = new WebSocket(url, {
     dispatcher: dispatcher.compose((dispatch) => (request, handler) => dispatch(request, observed(handler, handshake))),
@@ -60,6 +66,7 @@ export const openWebSocket: OpenWebSocket = (endpoint) => {
       // Sends a close frame. The peer may never answer it.
       socket.close();
       handshake.connection?.end(() => handshake.connection?.destroy());
+      if (handshake.connection === undefined) closing.abort();
       void dispatcher.destroy();
     },
     addEventListener(type, listener) {

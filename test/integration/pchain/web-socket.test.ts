@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
@@ -91,6 +91,24 @@ test('a connection that is not open yet is ended, too', async () => {
   tcp.on('error', end).on('end', end).resume();
   socket.close();
   expect(await Promise.all([closed, ended])).toHaveLength(2);
+});
+
+// undici alone ends it after 10 s, for which the process would not exit.
+test('a connection attempt is ended, too', { timeout: 8_000 }, async () => {
+  const server = createTcpServer();
+  onTestFinished(() => void server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { socket } = open({ baseUrl: `wss://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const [accepted] = (await once(server, 'connection')) as [Socket];
+  // The first bytes of TLS, which are never answered.
+  await once(
+    accepted.on('error', () => undefined),
+    'data',
+  );
+  const ended = once(accepted, 'close');
+  socket.close();
+  expect(await ended).toHaveLength(1);
 });
 
 test('a refused handshake has its status', async () => {
