@@ -161,7 +161,7 @@ function listenersOf({ server, metrics, networks }: Config): readonly Listener[]
 }
 
 const READY_PATH = '/health/ready';
-const READY_TIMEOUT_MS = 2_000;
+const READY_TIMEOUT_MS = 5_000;
 const MAX_READY_BYTES = 1024 * 1024;
 
 function portPart({ host, port, settings, readyUrl }: Listener, { networks }: Config): Part {

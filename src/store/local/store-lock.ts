@@ -16,7 +16,8 @@ export function lockStore(directory: string): Disposable {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(join(directory, FILE));
-    database.exec('BEGIN EXCLUSIVE');
+    // The journal of a new file would be a second one.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (cause) {
     database?.close();
     database = undefined;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -13,6 +13,7 @@ function createStore(): string {
 test('a store is locked until its lock is disposed of', () => {
   const directory = createStore();
   const first = lockStore(directory);
+  expect(readdirSync(directory)).toEqual(['lock.sqlite']);
   const problem = `cannot open the store at ${directory}: another process uses it; give each service its own store.path`;
   expect(() => lockStore(directory)).toThrow(problem);
   first[Symbol.dispose]();
