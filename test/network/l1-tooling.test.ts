@@ -165,8 +165,14 @@ test('right after a change of the set, a message is accepted as signed for the e
   const { message } = await emitMessage(network(), network().l1ChainID, payload);
   await network().awaitProposedHeight(changedAt);
 
-  // Without a height, it would be signed for the epoch of the P-Chain.
-  const atProposed = await service.aggregate({ message, quorumPercentage: 100, pChainHeight: Number(changedAt) });
+  const settings = { trackedSubnetIds: [subnetID], network: { pChainMessages: 'proposed' } };
+  await using proposing = await startServiceProcess(network(), settings);
+  await proposing.awaitAllConnected();
+  const atProposed = await proposing.aggregate({ message, quorumPercentage: 100 });
+  expect(atProposed).toMatchObject({
+    status: 201,
+    body: { pChainHeight: Number(changedAt), warnings: [{ code: 'set_differs_from_epoch' }] },
+  });
   // In the set of the epoch, a validator may still be without the balance that an earlier test gave back to it.
   const inEpoch = await service.aggregate({ message, destinationBlockchainId: P_CHAIN_ID });
   expect(inEpoch.body.pChainHeight).toBeLessThan(Number(changedAt));
