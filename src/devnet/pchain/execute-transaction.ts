@@ -5,7 +5,7 @@ import type { Validator } from '../../validators/validator.ts';
 import { namedSigners, verifySignedMessage } from '../../validators/verify-signed-message.ts';
 import { createWarpSet } from '../../validators/warp-set.ts';
 import type { ConversionData } from '../../warp/conversion-data.ts';
-import { type BlockchainID, nodeIDFromBytes, type SubnetID } from '../../warp/ids.ts';
+import { type BlockchainID, nodeIDFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
 import { type L1Message, parseL1Message, registrationValidationID } from '../../warp/l1-message.ts';
 import { parseWarpPayload } from '../../warp/payload.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
@@ -68,6 +68,7 @@ export function executeTransaction(state: ExecutionState, content: TransactionCo
 
 function convert({ history, height }: ExecutionState, data: ConversionData): L1Change {
   const { subnetID, validators } = data;
+  if (subnetID === PRIMARY_NETWORK_ID) throw failed('cannot convert a permissionless subnet');
   if (history.conversion(subnetID, height) !== undefined) throw failed(`"${subnetID}" is immutable`);
   if (validators.length === 0) throw failed('conversion must include at least one validator');
   if (validators.some(({ weight }) => weight === 0n)) throw failed('validator weight must be non-zero');

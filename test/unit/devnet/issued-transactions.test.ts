@@ -31,6 +31,7 @@ const nodes = keys.publicKeys.map((publicKey, index) => ({
   publicKey,
 }));
 const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(7), 'subnet');
+const OTHER_SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(8), 'subnet');
 const BLOCK_MS = 10_000;
 
 let clock: FakeClock;
@@ -251,15 +252,16 @@ describe('the P-Chain verifies a message at the height of its epoch, and refuses
 
   test.each<[string, (data: ReturnType<typeof convert>['data']) => object, string]>([
     ['a second conversion', (data) => data, `"${SUBNET}" is immutable`],
-    ['no validators', () => ({ subnetID: PRIMARY_NETWORK_ID, validators: [] }), 'must include at least one validator'],
+    ['the primary network', () => ({ subnetID: PRIMARY_NETWORK_ID }), 'cannot convert a permissionless subnet'],
+    ['no validators', () => ({ subnetID: OTHER_SUBNET, validators: [] }), 'must include at least one validator'],
     [
       'a validator twice',
-      ({ validators: [one] }) => ({ subnetID: PRIMARY_NETWORK_ID, validators: [one, one] }),
+      ({ validators: [one] }) => ({ subnetID: OTHER_SUBNET, validators: [one, one] }),
       'must be sorted and unique',
     ],
     [
       'a validator without weight',
-      () => ({ subnetID: PRIMARY_NETWORK_ID, validators: [validatorOf(0, 0n)] }),
+      () => ({ subnetID: OTHER_SUBNET, validators: [validatorOf(0, 0n)] }),
       'validator weight must be non-zero',
     ],
   ])('%s', (_, change, text) => {
