@@ -1,10 +1,13 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import { equalBytes, prefixedHex } from '../../lib/encoding/bytes.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
 import { unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { NodeApi } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { ValidationIndex } from '../../pchain/state/validation-index.ts';
 import { type BlockchainID, P_CHAIN_ID, type SubnetID, type TxID, type ValidationID } from '../../warp/ids.ts';
 import type { RegisterL1Validator } from '../../warp/l1-message.ts';
+import { parseWarpPayload } from '../../warp/payload.ts';
 import { createLookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { AggregatorError } from '../aggregator-error.ts';
@@ -117,6 +120,7 @@ export function createValidationViews(options: ValidationViewsOptions): Validati
       const coverage = index.coverage();
       const subnetID = current?.subnetID ?? subnetOf(origin) ?? registration?.subnetID;
       const manager = subnetID && (await managerOf(subnetID, signal));
+      if (given !== undefined && manager !== undefined) requireSender(given, manager);
       // The store may know a registration that the P-Chain does not.
       const managers = manager === undefined ? await watchedManagers(signal) : [manager];
       const stored = await readStored(managers);
@@ -160,6 +164,15 @@ export function createValidationViews(options: ValidationViewsOptions): Validati
       return describeValidation(await penalties.lookUp(client, () => read(request, signal)), clock.now());
     },
   };
+}
+
+/** Checks that a message is the manager's: any contract can send one with the same content, which the P-Chain refuses. */
+function requireSender({ message, txHash }: Initiated, { chainID, address }: ValidatorManager): void {
+  const payload = tryParse(() => parseWarpPayload(message.payload));
+  const sender = payload?.kind === 'AddressedCall' ? payload.sourceAddress : undefined;
+  if (message.sourceChainID === chainID && sender !== undefined && equalBytes(sender, address)) return;
+  const text = `transaction ${txHash} is not of the validator manager, which is ${prefixedHex(address)} on blockchain ${chainID}`;
+  throw new AggregatorError('invalid_request', text, { field: 'transaction' });
 }
 
 /** @throws {AggregatorError} if it is not the registration of this validation */

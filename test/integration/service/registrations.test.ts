@@ -202,6 +202,17 @@ describe('GET …/validations/{validationId}', () => {
     expect(body['message']).toMatch(text);
   });
 
+  test("refuses the transaction of another sender than the validator manager, which sent the manager's content", async () => {
+    const message = expiringIn(60 * MINUTE_S);
+    for (const chain of [chains.L1, chains.C]) {
+      const { hash } = chain.transact([encodeL1Message(message)], 'succeeded', new Uint8Array(20).fill(9));
+      const query = `?txHash=${hash}&blockchainId=${chain.blockchainID}`;
+      const { status, body } = await of(registrationValidationID(message), query);
+      expect([status, body['code']]).toEqual([400, 'invalid_request']);
+      expect(body['message']).toMatch(/^txHash: .* is not of the validator manager, which is 0x\w{40} on blockchain /);
+    }
+  });
+
   test('the command validation prints it', async () => {
     const validationID = await validationWith({ kind: 'L1ValidatorWeight' });
     const { code, out, err } = await runCommand(['validation', '--url', watching.app.url, validationID]);
