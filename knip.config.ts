@@ -17,8 +17,6 @@ const config: KnipConfig = {
   ignore: ['src/*/gen/**'],
   // Callers may name the types in the signature of an exported function.
   ignoreExportsUsedInFile: { interface: true, type: true },
-  // Programs: of scripts/generate.ts, and of the tests of docs/bridge.md and of the client.
-  ignoreDependencies: ['@bufbuild/buf', '@foundry-rs/cast', 'deno'],
   // Not from npm: what builds the real nodes of test/network, a terminal for tests, and what checks the unit of systemd.
   ignoreBinaries: ['go', 'script', 'systemd-analyze'],
 };

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { assembledCode } from './bls/assembled-code.ts';
+import { installPrograms } from './installed-packages.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const GENERATED = [
@@ -14,7 +15,8 @@ const GENERATED = [
 ];
 
 const output = resolve(process.argv[2] ?? ROOT);
-const bin = join(ROOT, 'node_modules', '.bin');
+/** Has buf and its plugin. */
+const bin = await installPrograms('scripts/generators');
 for (const { folder, files } of GENERATED) {
   const target = join(output, folder);
   rmSync(target, { recursive: true, force: true });

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { installPackages, runProgram } from '../../scripts/installed-packages.ts';
 import { packClient } from '../../scripts/pack-client.ts';
 import { snippetsOf } from '../support/page-snippets.ts';
-import { installPackages, runProgram } from './installed-packages.ts';
 
 const NAME = 'warp-signature-aggregator-client';
 /** Kinds of Node, besides this one. */
@@ -48,11 +48,10 @@ export default config;
  * Packs the client, and uses it as the projects of its users do: from CommonJS and from ES modules in each kind of Node, by ts-node, in a test of
  * Hardhat 2, and in one of Jest. Compiles the contract of docs/bridge.md, too.
  *
- * @param cache folder for the packages, which are installed once
  * @returns what went wrong; undefined if nothing did
  */
-export async function testClientPackage(cache: string, url: string, message: string): Promise<string | undefined> {
-  const installed = await installPackages(cache, 'consumers');
+export async function testClientPackage(url: string, message: string): Promise<string | undefined> {
+  const installed = await installPackages('test/api/consumers');
   if ('problem' in installed) return installed.problem;
   const { folder } = installed;
   const client = join(folder, 'node_modules', NAME);

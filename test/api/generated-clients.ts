@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installPackages, runProgram } from './installed-packages.ts';
+import { installPackages, runProgram } from '../../scripts/installed-packages.ts';
 
 const MAX_MODELS = 275;
 
@@ -79,11 +79,10 @@ function findTooManyModels(folder: string): string | undefined {
 /**
  * Generates types from the OpenAPI document of the service with openapi-typescript, and calls the service with openapi-fetch.
  *
- * @param cache folder for the packages, which are installed once
  * @returns what went wrong; undefined if nothing did
  */
-export async function testTypeScriptClient(cache: string, url: string, message: string): Promise<string | undefined> {
-  const installed = await installPackages(cache, 'clients');
+export async function testTypeScriptClient(url: string, message: string): Promise<string | undefined> {
+  const installed = await installPackages('test/api/clients');
   if ('problem' in installed) return installed.problem;
   const { folder } = installed;
   writeFileSync(join(folder, 'program.ts'), PROGRAM);
@@ -95,7 +94,7 @@ export async function testTypeScriptClient(cache: string, url: string, message: 
     (await runProgram(folder, join(bin, 'tsc'), [
       ...types,
       ...allowed,
-      join(cache, '..', 'node_modules', '@types'),
+      join(import.meta.dirname, '../../node_modules/@types'),
       'program.ts',
     ])) ??
     (await runProgram(folder, process.execPath, ['program.ts', url, message]))

@@ -45,8 +45,8 @@ async function testApi(): Promise<Counts> {
   const { url, message } = service;
   const bin = installPython();
   const problems = await Promise.all([
-    testTypeScriptClient(CACHE, url, message),
-    testClientPackage(CACHE, url, message),
+    testTypeScriptClient(url, message),
+    testClientPackage(url, message),
     ...(bin === undefined ? [] : [testPythonClient(CACHE, bin, url, message)]),
   ]);
   const found = problems.filter((problem) => problem !== undefined);

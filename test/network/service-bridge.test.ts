@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { createWalletClient, type Hex, http, publicActions } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { afterAll, expect, test } from 'vitest';
+import { installPrograms } from '../../scripts/installed-packages.ts';
 import { packClient } from '../../scripts/pack-client.ts';
 import { prefixedHex } from '../../src/lib/encoding/bytes.ts';
 import { type BlockchainID, idBytes, P_CHAIN_ID } from '../../src/warp/ids.ts';
@@ -17,8 +18,9 @@ import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 /** The snippets of docs/bridge.md, unchanged, from the contract call on one chain to the message in a contract of another chain. */
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Has `cast` and `tsc`. */
-const PROGRAMS = join(ROOT, 'node_modules', '.bin');
+/** Has `cast`. */
+const CAST = await installPrograms('test/support/cast');
+const TSC = join(ROOT, 'node_modules', '.bin', 'tsc');
 const PAGE = 'docs/bridge.md';
 /** The well-known key of local networks, which has their funds. */
 const KEY = '0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027';
@@ -84,7 +86,7 @@ function ways() {
 /** The variables of the page. */
 function variablesOf({ source, destination, TX }: Way & { readonly TX?: string }): NodeJS.ProcessEnv {
   return {
-    PATH: `${PROGRAMS}:${process.env['PATH']}`,
+    PATH: `${CAST}:${process.env['PATH']}`,
     BASE: service.url,
     NETWORK: `${service.url}/v1/signatureAggregator/fuji`,
     KEY,
@@ -129,11 +131,10 @@ test('so do the thirty lines of TypeScript, with the package of the client and v
   writeFileSync(join(folder, 'bridge.ts'), bridge);
   const types = join(ROOT, 'node_modules', '@types');
   const options = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--skipLibCheck'];
-  execFileSync(
-    join(PROGRAMS, 'tsc'),
-    [...options, '--types', 'node', '--typeRoots', types, join(folder, 'bridge.ts')],
-    { cwd: folder, stdio: 'inherit' },
-  );
+  execFileSync(TSC, [...options, '--types', 'node', '--typeRoots', types, join(folder, 'bridge.ts')], {
+    cwd: folder,
+    stdio: 'inherit',
+  });
   for (const { received, ...way } of ways()) {
     const run = async () => {
       const command = [process.execPath, [join(folder, 'bridge.js')]] as const;

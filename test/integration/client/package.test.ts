@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
+import { installPrograms } from '../../../scripts/installed-packages.ts';
 import { packClient } from '../../../scripts/pack-client.ts';
 import { startService } from '../service/running-service.ts';
 
@@ -43,7 +44,7 @@ writeFileSync(join(folder, 'program.ts'), PROGRAM);
 const runtimes: readonly (readonly [string, ...string[]])[] = [
   [process.execPath],
   ...(isSupportedNode(OLDER_NODE) ? ([[OLDER_NODE]] as const) : []),
-  [join(ROOT, 'node_modules', '.bin', 'deno'), 'run', '--allow-net'],
+  [join(await installPrograms('test/support/deno'), 'deno'), 'run', '--allow-net'],
 ];
 
 function isSupportedNode(path: string): boolean {

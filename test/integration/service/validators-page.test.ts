@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
+import { installPrograms } from '../../../scripts/installed-packages.ts';
 import { startApp } from '../../../src/app/app.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
@@ -19,7 +20,7 @@ import { snippetsOf } from '../../support/page-snippets.ts';
 
 const PAGE = 'docs/validators.md';
 /** Has `cast`. */
-const PROGRAMS = join(import.meta.dirname, '../../../node_modules/.bin');
+const PROGRAMS = await installPrograms('test/support/cast');
 const TIMEOUT_MS = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'validators-page-'));

@@ -1,30 +1,40 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 
+const ROOT = join(import.meta.dirname, '..');
 const TIMEOUT_MS = 300_000;
 
+/** The packages of every list are installed below it. */
+const CACHE = join(ROOT, '.cache');
+
 /**
- * Installs the packages that a folder of this one lists, once for each list.
+ * Installs the packages that a folder lists beside those of the project, once for each list: what only one suite or `npm run generate` needs.
  *
- * @param cache folder for the packages
- * @param name of the folder
+ * @param source path of the folder from that of the project
  * @returns the folder with `node_modules`, or what went wrong
  */
-export async function installPackages(cache: string, name: string): Promise<{ folder: string } | { problem: string }> {
-  const source = join(import.meta.dirname, name);
-  const lock = readFileSync(join(source, 'package-lock.json'));
-  const folder = join(cache, `${name}-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`);
+export async function installPackages(source: string): Promise<{ folder: string } | { problem: string }> {
+  const lock = readFileSync(join(ROOT, source, 'package-lock.json'));
+  const hash = createHash('sha256').update(lock).digest('hex').slice(0, 16);
+  const folder = join(CACHE, `${basename(source)}-${hash}`);
   if (existsSync(join(folder, 'complete'))) return { folder };
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const file of ['package.json', 'package-lock.json']) cpSync(join(source, file), join(folder, file));
+  for (const file of ['package.json', 'package-lock.json']) cpSync(join(ROOT, source, file), join(folder, file));
   const problem = await runProgram(folder, 'npm', ['ci', '--ignore-scripts', '--silent']);
   if (problem !== undefined) return { problem };
   writeFileSync(join(folder, 'complete'), '');
   return { folder };
+}
+
+/** @returns the folder of the programs of such packages. @throws if they cannot be installed */
+export async function installPrograms(source: string): Promise<string> {
+  const installed = await installPackages(source);
+  if ('problem' in installed) throw new Error(`the packages of ${source} cannot be installed: ${installed.problem}`);
+  return join(installed.folder, 'node_modules', '.bin');
 }
 
 /**
