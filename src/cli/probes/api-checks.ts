@@ -222,7 +222,7 @@ function feedChecks(evm: EvmApi, chain: EvmChainID): Row[] {
     {
       method: named('eth_getLogs'),
       severity: 'warning',
-      lost: 'ranges of blocks: a feed that is behind reads them one by one',
+      lost: 'ranges of blocks: a feed that is behind reads them one by one, and with one endpoint confirms them by receipts alone',
       async call(signal) {
         const { number, txHashes } = await findTransaction(signal);
         const range = { first: Math.max(0, number - 1), last: number };

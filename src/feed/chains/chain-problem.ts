@@ -61,6 +61,12 @@ export function createChainProblem({
       if (problem?.reason !== reason) log('error', text, reason, error);
       problem = { reason, kind: kindOf(error), isStopped: true };
     },
+    /** Endpoints that have different blocks are no problem that ends by itself: the operator has to remove one. */
+    warnOfEndpoint(index: number, { message }: Error): void {
+      const text = 'an endpoint has other blocks than those that were read from another one';
+      if (throttle.take(text) === undefined) return;
+      logger.warn({ chainId: chainID, endpoint: index, reason: message }, text);
+    },
     clear(): void {
       failingSinceMs = undefined;
       if (problem === undefined) return;

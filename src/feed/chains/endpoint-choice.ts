@@ -9,7 +9,10 @@ export interface ChosenEndpoint {
 
 /** Time between comparisons of all endpoints. */
 const COMPARE_MS = 60_000;
-/** Blocks that a node may be behind for good. A head that is further ahead and stands still may be invented. */
+/**
+ * Blocks that a node may be behind for good. A head that is further ahead and stands still may be invented. While no head moves, nothing tells a
+ * node that is behind from one that invents some blocks: the latter is read, too.
+ */
 const MAX_LEAD = 32;
 
 /** Chooses the endpoint from which a chain is read: the first of the configuration that works. */

@@ -51,10 +51,14 @@ export function createRetries(clock: Clock, choice: EndpointChoice, problem: Cha
     fail(error: unknown): number {
       if (error instanceof NotYet) return wait(error);
       failures += 1;
+      const { index } = choice.current;
       choice.leave();
       const isEach = failures % choice.count === 0;
       if (error instanceof ChainContradiction || error instanceof BlocksGone) {
-        if (!isEach) return 0;
+        if (!isEach) {
+          if (error instanceof ChainContradiction) problem.warnOfEndpoint(index, error);
+          return 0;
+        }
         problem.stop(error.message, error);
         return STOPPED_PAUSE_MS;
       }

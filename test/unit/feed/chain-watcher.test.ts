@@ -228,6 +228,22 @@ describe('a position that no endpoint can continue', () => {
   });
 });
 
+test('an endpoint that has other blocks than the one that is read is logged once in ten minutes', async () => {
+  watched = createWatchedChain({ nodes: 2 });
+  watched.start(1);
+  await watched.clock.advance(1_000);
+  watched.chain.faults[0] = 'contradicts';
+  for (let block = 0; block < 9; block += 1) {
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(60_000);
+  }
+  expect(watched.stored()).toEqual(watched.emitted());
+  expect(watched.lines().filter(({ level }) => level === 'warn')).toEqual([
+    expect.objectContaining({ endpoint: 0, reason: expect.stringContaining('its RPC has block') }),
+  ]);
+});
+
 test('the position is compared with the RPC at a restart', async () => {
   await start();
   watched.chain.accept(1);

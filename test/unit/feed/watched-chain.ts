@@ -11,10 +11,13 @@ import { SimulatedSocket } from './simulated-socket.ts';
 export function createWatchedChain({
   hasSocket = false,
   identifyFailures = 0,
+  nodes = 1,
   trouble,
 }: {
   readonly hasSocket?: boolean;
   readonly identifyFailures?: number;
+  /** Endpoints of the chain, at most two. */
+  readonly nodes?: number;
   /** What befalls each web socket. */
   readonly trouble?: (socket: SimulatedSocket) => void;
 } = {}) {
@@ -36,7 +39,7 @@ export function createWatchedChain({
         if (failuresLeft >= 0) throw new RangeError('an answer that the code did not foresee');
         return CHAIN;
       },
-      openSources: () => [chain.node()],
+      openSources: () => Array.from({ length: nodes }, (_, index) => chain.node(clock, index)),
       onMissed: (_, count) => {
         missed += count;
       },
