@@ -46,7 +46,7 @@ async function askService<Result>(
   calls: SourceCalls<Result>,
   bar: ProgressBar,
 ): Promise<Result> {
-  await using client = new ServiceClient({ url, apiKey, timeoutMs: 1_000 * timeout });
+  await using client = new ServiceClient({ url, apiKey, timeoutMs: 1_000 * timeout, hasConfig: true });
   bar.say(`asking ${maskedUrl(url)}`);
   return await calls.askService(client, bar);
 }

@@ -23,6 +23,8 @@ interface ServiceClientOptions {
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly timeoutMs: number;
+  /** Whether the command can do without a service, by `--config`; false by default. */
+  readonly hasConfig?: boolean;
 }
 
 const Readiness = Type.Object({ networks: Type.Array(Type.Object({ name: Type.String() })) });
@@ -30,6 +32,7 @@ const Readiness = Type.Object({ networks: Type.Array(Type.Object({ name: Type.St
 /** Client of a running service. Responses are validated, because the address may belong to another program. */
 export class ServiceClient implements AsyncDisposable {
   readonly #timeoutMs: number;
+  readonly #hasConfig: boolean;
   /** For messages, without the password. */
   readonly #url: string;
   readonly #exchange: Exchange;
@@ -37,7 +40,7 @@ export class ServiceClient implements AsyncDisposable {
   readonly #signal: AbortSignal;
 
   /** @throws {CommandFailure} if the URL is invalid, or the key cannot be sent */
-  constructor({ url: given, apiKey, timeoutMs }: ServiceClientOptions) {
+  constructor({ url: given, apiKey, timeoutMs, hasConfig = false }: ServiceClientOptions) {
     const url = parseAddress(given, '--url', 'the address of a service, such as http://127.0.0.1:8080');
     if (url.search !== '' || url.hash !== '') {
       throw usageFailure('--url must be an address without a query and without a fragment');
@@ -46,6 +49,7 @@ export class ServiceClient implements AsyncDisposable {
     const proxyProblem = findProxyProblem();
     if (proxyProblem !== undefined) throw usageFailure(proxyProblem);
     this.#timeoutMs = timeoutMs;
+    this.#hasConfig = hasConfig;
     this.#url = maskedUrl(given);
     this.#exchange = new Exchange({ baseUrl: url.href }, { connections: 1 });
     // The exchange has the address, with the password and the path of a proxy.
@@ -136,7 +140,7 @@ export class ServiceClient implements AsyncDisposable {
     if (!(error instanceof SignatureAggregatorError)) return error;
     if (error.code !== 'unreachable') return new ServiceRefusal(error);
     if (error.cause === undefined) return later(`${this.#url} broke off its answer; try again`, error);
-    const advice = 'give the address of a running service by --url, or do without one by --config';
+    const advice = `give the address of a running service by --url${this.#hasConfig ? ', or do without one by --config' : ''}`;
     const problem = `cannot be asked: ${describeTransportError(error.cause)}`;
     return later(`${this.#exchange.address.origin} ${problem}; ${advice}`, error);
   }

@@ -46,6 +46,16 @@ describe('npm start --', () => {
     expect(out).not.toContain('\u001b');
   });
 
+  test.each([
+    [['subnet'], ', or do without one by --config'],
+    [['messages'], ''],
+    [['validation', '11111111111111111111111111111111LpoYY'], ''],
+  ])('%j names --config where no service answers, if it has that', async (command, alternative) => {
+    const { code, err } = await runHere(...command, '--network', 'fuji', '--url', 'http://127.0.0.1:1');
+    const text = `cannot be asked: connect ECONNREFUSED 127.0.0.1:1; give the address of a running service by --url${alternative}\n`;
+    expect([code, err]).toEqual([3, `http://127.0.0.1:1 ${text}`]);
+  });
+
   test('--check-config reports a valid configuration, or all problems', async () => {
     const out =
       'ok: serves mainnet and fuji (testnet) on 127.0.0.1 port 81; upstreams mainnet, fuji, evm, metrics, node; ' +
