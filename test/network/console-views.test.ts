@@ -518,6 +518,15 @@ test.each(['light', 'dark'] as const)('axe finds nothing in any view, %s', async
   for await (const view of filledViews()) expect(await shown.findAccessibilityProblems(), view).toEqual([]);
 });
 
+test('axe finds nothing in a message on a phone, whose long texts scroll', async () => {
+  await shown.open(PHONE);
+  const { message } = shown.devnet.emit('L1');
+  await goToAddress('#/messages');
+  await shown.table('Messages').getByText(message.id.slice(0, 8)).click();
+  await shown.heading('Message signed').waitFor();
+  expect(await shown.findAccessibilityProblems()).toEqual([]);
+});
+
 test.each([67, 80])('320 pixels are enough, in every view, with a quorum of %i percent', async (quorum) => {
   await shown.open({ width: 320 });
   await shown.quorum.fill(String(quorum));

@@ -15,7 +15,7 @@ export function FindBox(): ComponentChild {
       <input
         type="search"
         aria-label="Find an ID, a hash, an address or a message"
-        placeholder="Find an ID, hash, URL or message"
+        placeholder="Find any ID or message"
         value={typed}
         spellcheck={false}
         autocomplete="off"

@@ -21,7 +21,8 @@ export function FindView({ text }: { text: string }): ComponentChild {
     if (only !== undefined) location.replace(only.hash);
   }, [only?.hash]);
   const { kind } = readPasted(text);
-  const isSignable = kind === 'id' || kind === 'bytes';
+  // An ID that is known is not that of a new transaction.
+  const isSignable = kind === 'bytes' || (kind === 'id' && places?.length === 0);
   return (
     <div class="view">
       <Card title={['Find ', <code>{shortened(text.trim(), 16, 12)}</code>]}>
