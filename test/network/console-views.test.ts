@@ -172,7 +172,7 @@ describe('subnets', () => {
     await page.getByRole('button', { name: 'Weight' }).click();
     expect(await first()).not.toBe(heaviest);
     expect(await page.getByRole('columnheader', { name: 'Weight' }).getAttribute('aria-sort')).toBe('ascending');
-    await page.getByLabel('Find').fill(shown.devnet.nodeIDs[0] as string);
+    await page.getByLabel('Find', { exact: true }).fill(shown.devnet.nodeIDs[0] as string);
     await page.getByText('1 of 20 validators').waitFor();
     expect(shown.problems).toEqual([]);
   });
