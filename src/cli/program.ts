@@ -49,7 +49,7 @@ Input is hex in an argument, a file (--file) or standard input. Results go to st
 NO_COLOR disables colours; they are used on a terminal only.
 
 Exit codes: 0 done, or valid; 1 not valid, or not signed; 2 wrong arguments, input or configuration; 3 a service or node
-cannot be reached, and the same call may succeed later; 70 a bug.
+cannot be reached, or too little weight has signed, and the same call may succeed later; 70 a bug.
 serve: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or configuration.`,
   );
 }

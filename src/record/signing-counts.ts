@@ -63,11 +63,10 @@ export function askedOf(counts: SigningCounts): number {
   return COUNTS.slice(0, COUNTS.indexOf('notAsked')).reduce((sum, name) => sum + countOf(counts, name), 0);
 }
 
-/** The share of the collections in which it signed, 0 to 1. A validator that was only passed over has 0. Undefined without a collection. */
+/** The share of the collections in which it signed, 0 to 1; those in which it was passed over count as well. Undefined without a collection. */
 export function signedShareOf(counts: SigningCounts): number | undefined {
-  const asked = askedOf(counts);
-  if (asked > 0) return countOf(counts, 'signed') / asked;
-  return countOf(counts, 'notAsked') > 0 ? 0 : undefined;
+  const wanted = askedOf(counts) + countOf(counts, 'notAsked');
+  return wanted === 0 ? undefined : countOf(counts, 'signed') / wanted;
 }
 
 /** The share of the time for which it was connected, 0 to 1. Undefined if the service took no sample. */

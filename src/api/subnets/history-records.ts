@@ -25,9 +25,7 @@ const COUNTS = {
   unreachable: integer('It was not connected'),
   invalidSignature: integer(`${OUTCOME_MEANINGS.invalid_signature.split(';')[0]}`),
   notAsked: integer('Not in `asked`: it had failed shortly before, so others were asked in its place'),
-  signedShare: share(
-    'signed / asked; 0 if it was only passed over (notAsked). Missing if there was no question, which is no fault',
-  ),
+  signedShare: share('signed / (asked + notAsked). Missing if there was no question, which is no fault'),
   medianMs: Type.Optional(Type.Number({ description: `Median ${PERCENTILE_NOTE}` })),
   p95Ms: Type.Optional(Type.Number({ description: `95th percentile ${PERCENTILE_NOTE}` })),
   connectedShare: share('Share of the time for which it was connected, sampled once a minute'),

@@ -2148,7 +2148,7 @@ export interface RecordedSpan {
    */
   notAsked: number;
   /**
-   * signed / asked; 0 if it was only passed over (notAsked). Missing if there was no question, which is no fault
+   * signed / (asked + notAsked). Missing if there was no question, which is no fault
    */
   signedShare?: number;
   /**
@@ -2207,7 +2207,7 @@ export interface RecordedValidator {
    */
   notAsked: number;
   /**
-   * signed / asked; 0 if it was only passed over (notAsked). Missing if there was no question, which is no fault
+   * signed / (asked + notAsked). Missing if there was no question, which is no fault
    */
   signedShare?: number;
   /**

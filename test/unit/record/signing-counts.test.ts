@@ -25,10 +25,10 @@ function countsOf(numbers: Partial<Record<CountName, number>>, timesMs: readonly
 }
 
 describe('shares', () => {
-  test('are of all collections in which the validator was asked or could not be', () => {
+  test('are of all collections in which the validator was asked, could not be, or was passed over', () => {
     const counts = countsOf({ signed: 5, refused: 1, timedOut: 1, unreachable: 2, invalid: 1, notAsked: 7 });
     expect(askedOf(counts)).toBe(10);
-    expect(signedShareOf(counts)).toBe(0.5);
+    expect(signedShareOf(counts)).toBe(5 / 17);
   });
 
   test('are missing without a question, and 0 of a validator that was only passed over', () => {

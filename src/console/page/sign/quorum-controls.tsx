@@ -136,7 +136,7 @@ export function DestinationChain(props: { value: string; onValue: (value: string
     <TextField
       label="Destination chain"
       hint="The chain that verifies the message: its rule, quorum and epoch apply, except for what you choose."
-      placeholder="none: the source's subnet, now"
+      placeholder="that of the message, else the source's subnet"
       {...props}
     />
   );

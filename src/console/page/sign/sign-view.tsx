@@ -53,6 +53,8 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
   const { run } = runner;
   // Quorum and message may have been changed since the last request: what is shown is sent.
   const shownRequest = request ?? run?.request;
+  const isOfOtherInput =
+    run !== undefined && !read.isReading && (request === undefined || subjectOf(request) !== subjectOf(run.request));
   const canStart = request !== undefined && run?.state !== 'running' && !read.isReading;
 
   const paste = (pasted: string, linked?: SignOptions): void => {
@@ -141,6 +143,7 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
           {request === undefined && !read.isReading && <p class="hint">Paste something that can be signed first.</p>}
         </Card>
       </div>
+      {isOfOtherInput && <p class="problem">What follows is of an earlier request, not of the input above.</p>}
       <SignProgress runner={runner} />
       {run?.result !== undefined && (
         <SignResult key={run.startedMs} result={run.result} request={run.request} reading={reading} />
@@ -158,6 +161,11 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
       )}
     </div>
   );
+}
+
+/** What is signed: the message or justification of a body, or a transaction. */
+function subjectOf(request: SignRequest): string | undefined {
+  return request.kind === 'body' ? (request.body.message ?? request.body.justification) : request.txHash;
 }
 
 /** The same request, which waits for its transaction to be accepted. */

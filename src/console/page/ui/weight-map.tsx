@@ -23,6 +23,8 @@ const MAX_STAGGER_MS = 650;
 const LONGEST_STEP_MS = 28;
 const MIN_SIGN_SIZE = 15;
 const MIN_LABEL_WIDTH = 96;
+/** Of a cell that shows its share of the weight, without a name. */
+const MIN_SHARE_WIDTH = 48;
 const MIN_LABEL_HEIGHT = 34;
 const MIN_SHARE_HEIGHT = 48;
 /** Areas drawn at once: thousands would take longer than a frame. A frame may draw twice, for new answers and for the areas left. */
@@ -126,6 +128,7 @@ function cellOf({ validator, x, y, width, height }: Place, totalWeight: bigint, 
     return (
       <div key={index} class="cell sign" {...cell}>
         {SIGNS[status]}
+        {width >= MIN_SHARE_WIDTH && height >= MIN_SHARE_HEIGHT && <span>{shareTextOf(validator, totalWeight)}</span>}
       </div>
     );
   }
