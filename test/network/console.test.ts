@@ -87,7 +87,8 @@ test('a message that validators refuse: who refused it, why, and what can be don
   expect(card).toMatch(/No validator knows this message: \d+ of 20 refused\.[^]*What to do:/);
   expect(card).toMatch(/NodeID-[^]*refused[^]*code \d+/);
   const table = shown.table('Validators that did not sign');
-  await table.getByRole('button', { name: 'Details' }).first().press('Enter');
+  const refusing = table.locator('tr.row', { hasText: 'refused' }).first();
+  await refusing.getByRole('button', { name: 'Details' }).press('Enter');
   expect(await table.locator('tr.opened').innerText()).toMatch(/code 3: unknown message \w+/);
   // What is shown is sent, also where it was changed since.
   await shown.quorum.fill('80');

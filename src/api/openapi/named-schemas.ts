@@ -69,15 +69,19 @@ class Components {
   }
 }
 
+interface Form {
+  readonly title?: string;
+  readonly properties?: Readonly<Record<string, { readonly const?: string }>>;
+}
+
 interface UnionSchema {
-  readonly anyOf?: readonly {
-    readonly title?: string;
-    readonly properties?: Readonly<Record<string, { readonly const?: string }>>;
-  }[];
+  readonly anyOf?: readonly Form[];
+  readonly oneOf?: readonly Form[];
 }
 
 /** The field in which each form of a union has another constant, if there is one. */
-function discriminatorOf({ anyOf: [first, ...others] = [] }: UnionSchema): object | undefined {
+function discriminatorOf({ anyOf = [], oneOf = anyOf }: UnionSchema): object | undefined {
+  const [first, ...others] = oneOf;
   const forms = first === undefined ? [] : [first, ...others];
   const isConstant = (name: string) => forms.every(({ title, properties }) => title && properties?.[name]?.const);
   const propertyName = Object.keys(first?.properties ?? {}).find(isConstant);
@@ -109,6 +113,7 @@ function portable(
   discriminator: object | undefined,
 ): Readonly<Record<string, unknown>> {
   if (anyOf !== undefined) return { oneOf: anyOf, ...(discriminator && { discriminator }), ...schema };
+  if (discriminator !== undefined) return { ...schema, discriminator };
   const { type, maximum } = schema;
   const isLong = type === 'integer' && !(typeof maximum === 'number' && maximum <= MAX_INT32);
   return isLong ? { ...schema, format: 'int64' } : schema;
