@@ -18,7 +18,8 @@ export interface PrimaryChainsOptions {
   readonly clock: Clock;
 }
 
-const NOT_KEPT = 0;
+/** Time for which a list without the C-Chain is kept: any visitor of the console may ask for it. */
+const INCOMPLETE_MS = 1_000;
 const FOR_EVER = Number.POSITIVE_INFINITY;
 
 /** The chains of a public network are known; those of another one are read from the P-Chain, once. */
@@ -31,7 +32,7 @@ export function createPrimaryChains({ api, networkID, clock }: PrimaryChainsOpti
   const listed = new FreshCache<'all', PrimaryChainIDs>({
     clock,
     max: 1,
-    maxAgeMs: ({ C }) => (C === undefined ? NOT_KEPT : FOR_EVER),
+    maxAgeMs: ({ C }) => (C === undefined ? INCOMPLETE_MS : FOR_EVER),
     load: async (_, signal) => chainsIn(await api.getBlockchains(signal)),
   });
   return { find: (signal) => listed.get('all', signal) };

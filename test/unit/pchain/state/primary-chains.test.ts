@@ -21,8 +21,9 @@ function chainsOf(networkID: number, listed: () => readonly Blockchain[]) {
     calls += 1;
     return listed();
   };
-  const chains = createPrimaryChains({ api: { getBlockchains }, networkID, clock: new FakeClock() });
-  return { find: () => chains.find(signal), calls: () => calls };
+  const clock = new FakeClock();
+  const chains = createPrimaryChains({ api: { getBlockchains }, networkID, clock });
+  return { find: () => chains.find(signal), calls: () => calls, clock };
 }
 
 test('the chains of a public network are known without a call', async () => {
@@ -34,8 +35,12 @@ test('the chains of a public network are known without a call', async () => {
 test('those of another network are read once it lists them, and an L1 of the same name is none of them', async () => {
   const ofL1 = { blockchainID: chain(3), subnetID: L1, name: 'C-Chain' };
   let listed: Blockchain[] = [ofL1];
-  const { find, calls } = chainsOf(12_345, () => listed);
+  const { find, calls, clock } = chainsOf(12_345, () => listed);
   expect(await find()).toEqual({ P: P_CHAIN_ID });
+  // Any visitor may repeat it.
+  expect(await find()).toEqual({ P: P_CHAIN_ID });
+  expect(calls()).toBe(1);
+  await clock.advance(1_000);
   const primary = (byte: number, name: string) => ({ blockchainID: chain(byte), subnetID: PRIMARY_NETWORK_ID, name });
   listed = [ofL1, primary(1, 'X-Chain'), primary(2, 'C-Chain')];
   expect(await find()).toEqual({ P: P_CHAIN_ID, X: chain(1), C: chain(2) });
