@@ -80,11 +80,9 @@ interface UnionSchema {
 }
 
 /** The field in which each form of a union has another constant, if there is one. */
-function discriminatorOf({ anyOf = [], oneOf = anyOf }: UnionSchema): object | undefined {
-  const [first, ...others] = oneOf;
-  const forms = first === undefined ? [] : [first, ...others];
+function discriminatorOf({ anyOf = [], oneOf: forms = anyOf }: UnionSchema): object | undefined {
   const isConstant = (name: string) => forms.every(({ title, properties }) => title && properties?.[name]?.const);
-  const propertyName = Object.keys(first?.properties ?? {}).find(isConstant);
+  const propertyName = Object.keys(forms[0]?.properties ?? {}).find(isConstant);
   if (propertyName === undefined) return undefined;
   const mapping = forms.map(({ title, properties }) => [properties?.[propertyName]?.const, `${REFERENCE}${title}`]);
   return { propertyName, mapping: Object.fromEntries(mapping) as object };

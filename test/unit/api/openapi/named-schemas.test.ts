@@ -40,6 +40,13 @@ test('integers have 64 bits unless their maximum has fewer', () => {
   expect(answers.map((schema) => (schema as { format?: string }).format)).toEqual(['int64', undefined, 'int64']);
 });
 
+test('the field by which Ajv tells the forms of a union apart names their schemas', () => {
+  const form = (kind: string) => Type.Object({ kind: Type.Literal(kind) }, { title: `Form${kind}` });
+  const { answers } = shared(Type.Unsafe({ discriminator: { propertyName: 'kind' }, oneOf: [form('A'), form('B')] }));
+  const mapping = { A: '#/components/schemas/FormA', B: '#/components/schemas/FormB' };
+  expect(answers).toMatchObject([{ discriminator: { propertyName: 'kind', mapping } }]);
+});
+
 test('the forms of a union exclude each other, by their constant if they have one', () => {
   const form = (kind: string) => Type.Object({ kind: Type.Literal(kind) }, { title: `Form${kind}` });
   const { answers } = shared(Type.Union([form('A'), form('B')]), Type.Union([Type.String(), Type.Number()]));
