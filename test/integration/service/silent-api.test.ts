@@ -42,17 +42,30 @@ function createSkippingClock(): Clock & { skip(ms: number): void } {
   };
 }
 
-test.each<[string, GatewayFault]>([
+const FAULTS: readonly [string, GatewayFault][] = [
   ['fails', () => ({ status: 502, body: 'bad gateway' })],
   ['hangs', () => new Promise(() => undefined)],
-])(
+];
+
+/** A service whose P-Chain API is a gateway before that of a devnet. */
+async function startBehindGateway() {
+  await using opened = new AsyncDisposableStack();
+  const clock = createSkippingClock();
+  const devnet = opened.use(
+    await startFaultyDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') }),
+  );
+  const gateway = opened.use(await startGateway(devnet.apiUrl));
+  const service = opened.use(await serve(devnet, { clock, network: { pChainApi: [{ baseUrl: gateway.url }] } }));
+  const owner = opened.move();
+  return { clock, devnet, gateway, service, [Symbol.asyncDispose]: () => owner.disposeAsync() };
+}
+
+test.each(FAULTS)(
   'a service whose API %s later is down after 30 s, and up with the first answer',
   { timeout: TIMEOUT_MS },
   async (_, fault) => {
-    const clock = createSkippingClock();
-    await using devnet = await startFaultyDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
-    await using gateway = await startGateway(devnet.apiUrl);
-    await using service = await serve(devnet, { clock, network: { pChainApi: [{ baseUrl: gateway.url }] } });
+    await using rig = await startBehindGateway();
+    const { clock, gateway, service } = rig;
     const ready = async () => {
       const { status, body } = await service.get('/health/ready');
       const [network] = body['networks'] as { status: string; reason?: string }[];
@@ -74,17 +87,12 @@ test.each<[string, GatewayFault]>([
 const SILENT = 'no P-Chain API has reported the proposed height';
 const WAITING = '/v1/signatureAggregator/fuji/aggregateSignatures?wait=30';
 
-test.each<[string, GatewayFault]>([
-  ['fails', () => ({ status: 502, body: 'bad gateway' })],
-  ['hangs', () => new Promise(() => undefined)],
-])(
+test.each(FAULTS)(
   'requests that need an API that %s fail without a call of it, unless they wait',
   { timeout: TIMEOUT_MS },
   async (_, fault) => {
-    const clock = createSkippingClock();
-    await using devnet = await startFaultyDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
-    await using gateway = await startGateway(devnet.apiUrl);
-    await using service = await serve(devnet, { clock, network: { pChainApi: [{ baseUrl: gateway.url }] } });
+    await using rig = await startBehindGateway();
+    const { clock, devnet, gateway, service } = rig;
     const [first, fresh, waited] = devnet.emitMessages(3).map((message) => ({ message }));
     const { body: signed } = await service.post(first);
     const known = { ...first, pChainHeight: Number(signed['pChainHeight']) };

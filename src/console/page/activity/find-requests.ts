@@ -32,7 +32,12 @@ export async function findRequests(
 }
 
 /** Undefined for bytes that are no message. */
-async function messageIdOf(api: ConsoleApi, network: string, hex: string, signal: AbortSignal) {
+export async function messageIdOf(
+  api: ConsoleApi,
+  network: string,
+  hex: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   try {
     const [reading] = (await api.of(network).decode(hex, { signal })).readings;
     return reading !== undefined && 'messageId' in reading ? reading.messageId : undefined;

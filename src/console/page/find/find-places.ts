@@ -1,5 +1,6 @@
 import type { FeedMessageRecord } from '../../../api/feed/feed-records.ts';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
+import { keyOf, messageIdOf } from '../activity/find-requests.ts';
 import { type ConsoleApi, failureOf } from '../console-api.ts';
 import type { NameOf } from '../session.ts';
 import { dayTime, shortened } from '../ui/figures.ts';
@@ -40,9 +41,8 @@ async function placesOf(subject: Subject, asked: Asked): Promise<readonly FoundP
       return request === undefined ? [] : [placeOfRequest(request)];
     }
     case 'bytes': {
-      const decoded = await unlessRefused(api.of(network).decode(subject.hex, { signal }));
-      const [reading] = decoded?.readings ?? [];
-      return reading !== undefined && 'messageId' in reading ? placesOfId(reading.messageId, asked) : [];
+      const messageId = await unlessRefused(messageIdOf(api, network, subject.hex, signal));
+      return messageId === undefined ? [] : placesOfId(messageId, asked);
     }
     case 'id':
       return placesOfId(subject.id, asked);
@@ -109,9 +109,7 @@ async function placesOfRequests(
   const lists = await Promise.all(
     filters.map((filter) => unlessRefused(api.requests({ ...filter, limit: COUNTED }, signal))),
   );
-  const requests = [
-    ...new Map(lists.flatMap((list) => list ?? []).map((one) => [`${one.id} ${one.endedAt}`, one])).values(),
-  ];
+  const requests = [...new Map(lists.flatMap((list) => list ?? []).map((one) => [keyOf(one), one])).values()];
   const [first] = requests;
   if (first === undefined) return [];
   if (requests.length === 1) return [placeOfRequest(first)];

@@ -4,7 +4,7 @@ import type { SubnetViewBody } from '../../../api/subnets/subnet-records.ts';
 import { quorumWeight } from '../../../validators/quorum.ts';
 import { useSession } from '../session.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
-import { hourOf, percent, percentOf, ratioOf, shortened } from '../ui/figures.ts';
+import { dayAndMinute, percent, percentOf, ratioOf, shortened } from '../ui/figures.ts';
 import { useAnswer } from '../ui/use-answer.ts';
 import { remainingNow, worstHour } from './remaining-weight.ts';
 
@@ -53,7 +53,7 @@ export function IfTheseStop({ view, history, chosen, onClear }: IfTheseStopProps
       </p>
       <Remaining label="Now" weight={remainingNow(view, chosen)} total={total} />
       {worst !== undefined && (
-        <Remaining label={`Worst hour, ${hourOf(worst.start)}`} weight={worst.weight} total={total} />
+        <Remaining label={`Worst hour, ${dayAndMinute(worst.start)}`} weight={worst.weight} total={total} />
       )}
     </section>
   );

@@ -2,7 +2,7 @@ import type { ComponentChild } from 'preact';
 import type { ValidatorHistoryBody } from '../../../api/subnets/history-records.ts';
 import { useSession } from '../session.ts';
 import { NotLoaded } from '../sign/sign-failure.tsx';
-import { hourOf, milliseconds, sharePercent } from '../ui/figures.ts';
+import { dayAndMinute, milliseconds, sharePercent } from '../ui/figures.ts';
 import { usePolled } from '../ui/polled.tsx';
 import { countsText, levelOf, type Recorded } from './remaining-weight.ts';
 
@@ -89,7 +89,7 @@ function Spans({ label, spans, lengthMs, count }: SpansProps): ComponentChild {
         {starts.map((start) => {
           const span = byStart.get(start);
           const level = span === undefined ? 'empty' : levelOf(span);
-          const text = `${hourOf(start)}: ${span === undefined ? 'no record' : countsText(span)}`;
+          const text = `${dayAndMinute(start)}: ${span === undefined ? 'no record' : countsText(span)}`;
           return (
             <span key={start} class={`span-bar ${level}`} title={text}>
               <span style={{ height: `${100 * (span?.signedShare ?? 0)}%` }} />
@@ -98,7 +98,7 @@ function Spans({ label, spans, lengthMs, count }: SpansProps): ComponentChild {
         })}
       </div>
       <div class="span-scale muted" aria-hidden>
-        <span>{hourOf(starts[0] ?? last)}</span>
+        <span>{dayAndMinute(starts[0] ?? last)}</span>
         <span>now</span>
       </div>
     </figure>
@@ -113,7 +113,7 @@ function BadHours({ hours }: { hours: readonly Span[] }): ComponentChild {
     <ul class="bad-hours">
       {shown.map((span) => (
         <li key={span.start}>
-          <strong>{hourOf(span.start)}</strong>
+          <strong>{dayAndMinute(span.start)}</strong>
           {` ${countsText(span)}`}
         </li>
       ))}

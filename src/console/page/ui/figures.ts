@@ -154,7 +154,7 @@ export function unixTime(seconds: string): string {
 }
 
 /** Local day and time: `Nov 28, 14:03`. */
-export function hourOf(unixMs: number): string {
+export function dayAndMinute(unixMs: number): string {
   const date = new Date(unixMs);
   const day = date.toLocaleDateString('en', { month: 'short', day: 'numeric' });
   return `${day}, ${date.toTimeString().slice(0, 5)}`;
@@ -163,7 +163,7 @@ export function hourOf(unixMs: number): string {
 /** Local time, with the day if it is not today: `14:03:10`, `Nov 28, 14:03`. */
 export function dayTime(unixMs: number, nowMs = Date.now()): string {
   const isToday = new Date(unixMs).toDateString() === new Date(nowMs).toDateString();
-  return isToday ? clockTime(unixMs) : hourOf(unixMs);
+  return isToday ? clockTime(unixMs) : dayAndMinute(unixMs);
 }
 
 /** Local time of day: `14:03:10`. */
